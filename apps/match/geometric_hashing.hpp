@@ -362,6 +362,7 @@ static_assert(shared_bases_most <= 1 << 16, "their numbers have 16 bits");
 inline constexpr int candidates_most = 250;                        // pairs of bases that are verified
 inline constexpr int working_side = 640;                           // larger images are shrunk
 inline constexpr float coarseness[] = {1, 1.41f, 0.71f, 2, 0.5f};  // looks at a query, until one matches
+static_assert(std::size(coarseness) == looks_most);
 static_assert(units_most / (basis_least * 0.5f) < (1 << (key_bits - 1)) - 2, "all points have keys");
 inline constexpr double points_apart = 0.012;  // of the diagonal
 
@@ -527,13 +528,14 @@ class matcher_on final : public matcher {
     }
     if (!order.empty()) result.most_votes = result.best_votes[order[0]];
     tries += static_cast<double>(pairs.size()) * static_cast<double>(pairs_.size());
-    verdict judged =
-        verifier_->judge(points, features, shades.ref(), tried, std::log10(std::max(1.0, tries)));
+    verdict judged = verifier_->judge(points, features, shades.ref(), tried, std::log10(std::max(1.0, tries)),
+                                      options_.map);
     if (judged.matched) verifier_->hold_against_rivals(points, features, shades.ref(), judged);
     for (const float other : others) {
       if (judged.matched && other != coarser) look_for_rivals(query, other, judged);
     }
     const trial& found = judged.found;
+    result.map = found.kind;
     result.to_reference = found.at;
     result.log10_chance = found.log10_chance;
     result.inliers = found.fits;

@@ -33,7 +33,7 @@ constexpr int no_opencv = 3, no_video = 4;  // those of scripts/opencv
 struct options_of_match {
   std::string reference;
   std::vector<std::string> queries, against;
-  std::string votes = "shared", points = "corners", format = "text", place = "auto", truth;
+  std::string votes = "shared", points = "corners", map = "auto", format = "text", place = "auto", truth;
   std::filesystem::path out;
   tools::match_options how;
   int threads = 0, repetitions = 1;
@@ -136,10 +136,10 @@ truth_matrix read_truth(const std::string& file) {
 
 std::vector<tools::image_point> corners_of(const grey_image& image) {
   const auto right = static_cast<float>(image.width - 1), down = static_cast<float>(image.height - 1);
-  return {{0, 0}, {right, 0}, {0, down}, {right, down}};
+  return {{0, 0}, {right, 0}, {right, down}, {0, down}};
 }
 /// How far corners of the query are off, on average, in pixels of the reference.
-double corners_off(const tools::similarity& s, const truth_matrix& h, const grey_image& query) {
+double corners_off(const tools::plane_map& s, const truth_matrix& h, const grey_image& query) {
   double sum = 0;
   for (const auto& p : corners_of(query)) {
     const auto at = s(p);
@@ -149,7 +149,14 @@ double corners_off(const tools::similarity& s, const truth_matrix& h, const grey
   }
   return sum / 4;
 }
-truth_matrix matrix_of(const tools::similarity& s) { return {s.a, -s.b, s.x, s.b, s.a, s.y, 0, 0, 1}; }
+truth_matrix matrix_of(const tools::plane_map& map) {
+  truth_matrix h;
+  std::copy(std::begin(map.m), std::end(map.m), h.begin());
+  return h;
+}
+
+constexpr const char* map_names[] = {"similarity", "affine", "perspective"};
+const char* name_of(tools::map_kind kind) { return map_names[static_cast<std::size_t>(kind)]; }
 
 /// What OpenCV's SIFT finds, a line for the reference and one for each query.
 std::vector<json> run_sift(const options_of_match& options, const std::vector<std::string>& files) {
@@ -394,8 +401,42 @@ class match_run {
     return result;
   }
 
+  static tools::similarity similarity_of(const match_result& r) {
+    const auto& m = r.to_reference.m;
+    return {m[0], m[3], m[2], m[5]};
+  }
+  static json map_facts(const grey_image& query, const match_result& r) {
+    json facts{{"map", name_of(r.map)}, {"matrix", r.to_reference.m}, {"corners", json::array()}};
+    for (const auto& p : corners_of(query)) {
+      const auto at = r.to_reference(p);
+      facts["corners"].push_back({at.x, at.y});
+    }
+    if (r.map != tools::map_kind::similarity) return facts;
+    const auto s = similarity_of(r);
+    facts.update(json{{"a", s.a},
+                      {"b", s.b},
+                      {"x", s.x},
+                      {"y", s.y},
+                      {"scale", std::hypot(s.a, s.b)},
+                      {"turn_degrees", turn_of(s)}});
+    return facts;
+  }
+  static std::string map_text(const grey_image& query, const match_result& r) {
+    std::string text = name_of(r.map);
+    if (r.map == tools::map_kind::similarity) {
+      const auto s = similarity_of(r);
+      text = fmt::format("scale {:.4f}, turn {:.2f} degrees, shift {:.1f} {:.1f}", std::hypot(s.a, s.b),
+                         turn_of(s), s.x, s.y);
+    }
+    text += "; corners at";
+    for (const auto& p : corners_of(query)) {
+      const auto at = r.to_reference(p);
+      text += fmt::format(" ({:.1f}, {:.1f})", at.x, at.y);
+    }
+    return text;
+  }
+
   json tell(const std::string& name, const grey_image& query, const match_result& r) const {
-    const auto& s = r.to_reference;
     json facts{{"name", name},
                {"width", query.width},
                {"height", query.height},
@@ -410,26 +451,20 @@ class match_run {
     std::string found =
         r.placements > 1 ? fmt::format("no match: {} placements are equally good", r.placements) : "no match";
     if (r.matched) {
-      facts.update(json{{"a", s.a},
-                        {"b", s.b},
-                        {"x", s.x},
-                        {"y", s.y},
-                        {"scale", std::hypot(s.a, s.b)},
-                        {"turn_degrees", turn_of(s)},
-                        {"inliers", r.inliers},
+      facts.update(map_facts(query, r));
+      facts.update(json{{"inliers", r.inliers},
                         {"covered", r.covered},
                         {"alike", r.alike},
                         {"compared", r.compared},
                         {"rms_px", rounded(r.rms, 1e3)},
                         {"log10_chance", rounded(r.log10_chance, 10)}});
       found = fmt::format(
-          "scale {:.4f}, turn {:.2f} degrees, shift {:.1f} {:.1f}; {} of {} points fit, {:.2f} pixels off "
-          "(RMS); {} of {} look alike; chance 10^{:.0f}",
-          std::hypot(s.a, s.b), turn_of(s), s.x, s.y, r.inliers, r.covered, r.rms, r.alike, r.compared,
-          r.log10_chance);
+          "{}; {} of {} points fit, {:.2f} pixels off (RMS); {} of {} look alike; chance 10^{:.0f}",
+          map_text(query, r), r.inliers, r.covered, r.rms, r.alike, r.compared, r.log10_chance);
       if (truth_) {
-        facts["corners_off_px"] = rounded(corners_off(s, *truth_, query), 1e3);
-        found += fmt::format("; corners {:.2f} pixels off", corners_off(s, *truth_, query));
+        const double off = corners_off(r.to_reference, *truth_, query);
+        facts["corners_off_px"] = rounded(off, 1e3);
+        found += fmt::format("; corners {:.2f} pixels off", off);
       }
     }
     facts["milliseconds"] = as_json(r.times, false);
@@ -500,6 +535,8 @@ class match_run {
 void match(options_of_match& options) {
   options.how.votes = options.votes == "global" ? tools::vote_way::global : tools::vote_way::shared;
   options.how.corners = options.points == "corners";
+  const auto kind = std::find(std::begin(map_names), std::end(map_names), options.map);
+  if (kind != std::end(map_names)) options.how.map = static_cast<tools::map_kind>(kind - map_names);
   // A validator of CLI11 would let nan pass.
   const auto expect = [](const char* name, double value, double least, double most) {
     if (value >= least && value <= most) return;
@@ -532,6 +569,12 @@ void add_ways(CLI::App& command, options_of_match& options) {
       .add_option("--points", options.points,
                   "Which points of edges: those where an edge turns, or the strongest, as in the paper")
       ->check(CLI::IsMember({"corners", "edges"}))
+      ->capture_default_str();
+  command
+      .add_option("--map", options.map,
+                  "What lays a query onto the reference: a turn, scale and shift, as in the paper; an affine "
+                  "map; a homography; or the simplest of these that fits")
+      ->check(CLI::IsMember({"auto", "similarity", "affine", "perspective"}))
       ->capture_default_str();
   command.add_option("--k", options.how.points, "Number of points of a picture, at most")
       ->check(CLI::Range(3, 1000))
@@ -567,7 +610,7 @@ void add_match(CLI::App& app) {
   auto options = std::make_shared<options_of_match>();
   CLI::App* const command = app.add_subcommand("match",
                                                "Finds pictures in a reference picture by geometric hashing: "
-                                               "turned, scaled and shifted; exit code 3 if "
+                                               "turned, scaled, shifted and from aside; exit code 3 if "
                                                "one does not match");
   command->add_option("reference", options->reference, "Picture: PNG, JPEG, PGM, FITS ...")->required();
   command

@@ -73,13 +73,13 @@ float shade(const grey_image& image, image_point p, float step) {
 }
 
 /// The image as it looks on a canvas: `of` leads from the canvas to the image. -1 where it is not.
-std::vector<float> on_canvas(const grey_image& image, int width, int height, const similarity& of) {
+std::vector<float> on_canvas(const grey_image& image, int width, int height, const plane_map& of) {
   std::vector<float> result(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), -1);
-  const float step = std::hypot(of.a, of.b);
   for (std::size_t i = 0; i < result.size(); ++i) {
-    const auto p = of({static_cast<float>(i % static_cast<std::size_t>(width)),
-                       static_cast<float>(i / static_cast<std::size_t>(width))});
-    if (covers(image, p)) result[i] = shade(image, p, step);
+    const image_point canvas{static_cast<float>(i % static_cast<std::size_t>(width)),
+                             static_cast<float>(i / static_cast<std::size_t>(width))};
+    const auto p = of(canvas);
+    if (covers(image, p)) result[i] = shade(image, p, std::sqrt(std::abs(of.near_to(canvas).area())));
   }
   return result;
 }
@@ -95,14 +95,35 @@ bool is_edge(const std::vector<float>& shades, int width, int height, int x, int
   return std::hypot(right - left, below - above) > 36;
 }
 
-similarity inverse(const similarity& s) {
-  const float norm = s.a * s.a + s.b * s.b, a = s.a / norm, b = -s.b / norm;
-  return {a, b, -(a * s.x - b * s.y), -(b * s.x + a * s.y)};
+/// But for a factor, which is positive, as of maps that do not mirror.
+plane_map inverse(const plane_map& map) {
+  const auto& m = map.m;
+  const auto minor = [&](int a, int d, int b, int c) { return m[a] * m[d] - m[b] * m[c]; };
+  plane_map back;
+  const float all[] = {minor(4, 8, 5, 7), minor(2, 7, 1, 8), minor(1, 5, 2, 4),
+                       minor(5, 6, 3, 8), minor(0, 8, 2, 6), minor(2, 3, 0, 5),
+                       minor(3, 7, 4, 6), minor(1, 6, 0, 7), minor(0, 4, 1, 3)};
+  std::copy(std::begin(all), std::end(all), back.m);
+  return back;
 }
-/// First `first`, then `then`.
-similarity chain(const similarity& first, const similarity& then) {
-  const auto shift = then({first.x, first.y});
-  return {then.a * first.a - then.b * first.b, then.b * first.a + then.a * first.b, shift.x, shift.y};
+
+/// The outline of an image as a map lays it, whose points are divided by `step`. What lies behind the horizon
+/// of the map is left out.
+void put_outline(picture& image, const grey_image& of, const plane_map& map, float step) {
+  constexpr int pieces = 64;  // of a side
+  const auto right = static_cast<float>(of.width - 1), down = static_cast<float>(of.height - 1);
+  const image_point corners[] = {{0, 0}, {right, 0}, {right, down}, {0, down}};
+  const auto on_side = [&](int i) {
+    const image_point a = corners[i / pieces % 4], b = corners[(i / pieces + 1) % 4];
+    const float part = static_cast<float>(i % pieces) / pieces;
+    return image_point{a.x + part * (b.x - a.x), a.y + part * (b.y - a.y)};
+  };
+  const auto seen = [&](image_point p) { return map.m[6] * p.x + map.m[7] * p.y + map.m[8] > 0; };
+  for (int i = 0; i < 4 * pieces; ++i) {
+    if (!seen(on_side(i)) || !seen(on_side(i + 1))) continue;
+    const image_point from = map(on_side(i)), to = map(on_side(i + 1));
+    put_line(image, {from.x / step, from.y / step}, {to.x / step, to.y / step}, match_colour);
+  }
 }
 
 /// Pixels of the image for one of the canvas, so that no side of this is larger than `side`.
@@ -113,7 +134,7 @@ int on(int pixels, float step) { return std::max(1, static_cast<int>(static_cast
 
 picture draw_grey(const grey_image& image, float step) {
   picture result = empty_picture(on(image.width, step), on(image.height, step));
-  const auto shades = on_canvas(image, result.width, result.height, {step, 0, 0, 0});
+  const auto shades = on_canvas(image, result.width, result.height, similarity{step, 0, 0, 0});
   for (std::size_t i = 0; i < shades.size(); ++i)
     put(result, static_cast<int>(i) % result.width, static_cast<int>(i) / result.width,
         {shades[i], shades[i], shades[i]});
@@ -128,7 +149,7 @@ picture draw_overlay(const grey_image& reference, const grey_image& query, const
   const similarity to_reference{step, 0, 0, 0};
   const auto below = on_canvas(reference, width, height, to_reference);
   const auto above = result.matched
-                         ? on_canvas(query, width, height, chain(to_reference, inverse(result.to_reference)))
+                         ? on_canvas(query, width, height, inverse(result.to_reference) * to_reference)
                          : std::vector<float>(below.size(), -1);
   picture image = empty_picture(width, height);
   for (int y = 0; y < height; ++y) {
@@ -144,6 +165,7 @@ picture draw_overlay(const grey_image& reference, const grey_image& query, const
                        : colour{grey, grey, grey});
     }
   }
+  if (result.matched) put_outline(image, query, result.to_reference, step);
   put_frame(image, result.matched ? match_colour : no_match_colour);
   return image;
 }
@@ -173,16 +195,7 @@ picture draw_found(const grey_image& reference, const grey_image& query, const m
                    int side) {
   const float step = step_of(query, side);
   picture image = draw_grey(query, step);
-  if (result.matched) {
-    const similarity back = inverse(result.to_reference);
-    const auto right = static_cast<float>(reference.width - 1),
-               down = static_cast<float>(reference.height - 1);
-    const image_point corners[] = {{0, 0}, {right, 0}, {right, down}, {0, down}};
-    for (std::size_t i = 0; i < 4; ++i) {
-      const image_point from = back(corners[i]), to = back(corners[(i + 1) % 4]);
-      put_line(image, {from.x / step, from.y / step}, {to.x / step, to.y / step}, match_colour);
-    }
-  }
+  if (result.matched) put_outline(image, reference, inverse(result.to_reference), step);
   put_frame(image, result.matched ? match_colour : no_match_colour);
   return image;
 }

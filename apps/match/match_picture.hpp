@@ -9,8 +9,8 @@
 namespace roost::tools {
 
 /// The query with its points, and beside it the reference, on which the query lies where it matched: edges of
-/// the reference are orange, those of the query blue, and white where both are. The frame is green or, where
-/// there is no match, red. `side`: pixels that the reference has at most.
+/// the reference are orange, those of the query blue, and white where both are; the outline of the query is
+/// green. The frame is green or, where there is no match, red. `side`: pixels that the reference has at most.
 picture draw_match(const grey_image& reference, const grey_image& query, const match_result& result,
                    int side = 720);
 

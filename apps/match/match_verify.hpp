@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "matcher.hpp"
@@ -9,8 +10,9 @@
 #include "roost/place.hpp"
 
 /// \file
-/// Which of many similarities is right, if one is: tested on all points of a query, refined on those that
-/// fit. A team has a similarity.
+/// Which of many maps is right, if one is: tested on all points of a query, refined on those that fit. A team
+/// has a map. Similarities come from votes; from patches that look alike come more, and affine maps and
+/// homographies, refined on the host.
 
 namespace roost::tools {
 
@@ -20,6 +22,7 @@ struct image_features {
   int width = 0, height = 0;
   float coarser = 1;
   float diagonal() const;
+  image_point middle() const { return {static_cast<float>(width) / 2, static_cast<float>(height) / 2}; }
 };
 
 /// What lies between the pixels of a picture; its border repeats.
@@ -116,7 +119,7 @@ struct reference_ref {
   }
 };
 
-/// What a similarity explains of a query.
+/// What a map explains of a query.
 struct agreement {
   std::uint32_t covered = 0, fits = 0;     // points that fall onto the reference, and onto points of it
   double density = 0;                      // of the reference's points where those of the query are, summed
@@ -131,11 +134,11 @@ struct agreement {
     along += more.along, across += more.across, norm += more.norm;
     return *this;
   }
-  /// A point, where it comes to, and the point that it fits.
-  ROOST_FN void add(image_point from, image_point at, image_point to) {
+  /// Where a point comes to, and the point that it fits.
+  ROOST_FN void add(image_point at, image_point to) {
     ++fits;
     off2 += (at.x - to.x) * (at.x - to.x) + (at.y - to.y) * (at.y - to.y);
-    const double px = from.x, py = from.y, qx = to.x, qy = to.y;
+    const double px = at.x, py = at.y, qx = to.x, qy = to.y;
     x += px, y += py, u += qx, v += qy;
     along += px * qx + py * qy;
     across += px * qy - py * qx;
@@ -164,16 +167,17 @@ ROOST_FN double log10_tail(double n, double k, double p) {
 /// A match is less probable by chance: the logarithm (10).
 inline constexpr double chance_most = -3;
 
-/// A similarity, and what is known of it.
+/// A map, and what is known of it.
 struct trial {
-  similarity at;
+  plane_map at;
+  map_kind kind = map_kind::similarity;
   double log10_chance = 0;
   double rms = 0;
   std::uint32_t fits = 0, covered = 0;
 };
 
-/// Finds out how probable it is that a similarity explains so much by chance. `refines`: also moves it to
-/// where that is least.
+/// Finds out how probable it is that a map explains so much by chance. `refines`: also turns, scales and
+/// shifts it to where that is least.
 struct try_similarities {
   static constexpr int threads = 128;
   static constexpr std::uint32_t outside = ~1u;
@@ -203,21 +207,21 @@ struct try_similarities {
     const float reach = reference.near.side;
     trial best = trials[index];
     if (!refines) {
-      best = judged(agree(team, p, best.at, reach), best.at, reach);
+      best = judged(agree(team, p, best.at, reach), best, reach);
     } else {
       // Fits what is near, then what is nearer.
       const float widths[] = {reach, reach, reach, reach * 0.7f, reach * 0.5f, reach * 0.5f, reach * 0.35f};
-      similarity s = best.at;
+      trial next = best;
       best.log10_chance = 0;
       agreement now;
       float before = 0;
       for (const float within : widths) {
-        if (within != before) now = agree(team, p, s, within);
+        if (within != before) now = agree(team, p, next.at, within);
         before = within;
         if (now.fits < 4) break;
-        s = now.best();
-        now = agree(team, p, s, within);
-        const trial next = judged(now, s, within);
+        next.at = plane_map(now.best()) * next.at;
+        now = agree(team, p, next.at, within);
+        next = judged(now, next, within);
         if (next.log10_chance < best.log10_chance) best = next;
       }
     }
@@ -227,7 +231,7 @@ struct try_similarities {
  private:
   /// A point of the reference fits one of the query, the strongest.
   template <class Team>
-  ROOST_FN agreement agree(const Team& team, const parts& p, const similarity& s, float within) const {
+  ROOST_FN agreement agree(const Team& team, const parts& p, const plane_map& s, float within) const {
     kernels::for_each_of(team, reference.count, [&](std::uint32_t i) { p.owner[i] = reference_ref::none; });
     team.sync();
     kernels::for_each_of(team, points, [&](std::uint32_t i) {
@@ -241,11 +245,11 @@ struct try_similarities {
     kernels::for_each_of(team, points, [&](std::uint32_t i) {
       const std::uint32_t near = p.nearest[i];
       if (near == outside) return;
-      const image_point from = query[i], at = s(from);
+      const image_point at = s(query[i]);
       const bool fits = near != reference_ref::none && p.owner[near] == i;
       ++mine.covered;
       mine.density += reference.density_at(at, fits ? 1 : 0);
-      if (fits) mine.add(from, at, reference.points[near]);
+      if (fits) mine.add(at, reference.points[near]);
     });
     return sum_of(team, p.sums, mine);
   }
@@ -265,21 +269,26 @@ struct try_similarities {
     return all;
   }
 
-  ROOST_FN trial judged(const agreement& found, const similarity& s, float within) const {
+  ROOST_FN trial judged(const agreement& found, const trial& t, float within) const {
     const double rms = found.fits == 0 ? 0 : std::sqrt(found.off2 / found.fits);
-    return {s, log10_chance(found, within), rms, found.fits, found.covered};
+    return {t.at, t.kind,     log10_chance(found, within, static_cast<int>(t.kind)),
+            rms,  found.fits, found.covered};
   }
-  ROOST_FN double log10_chance(const agreement& found, float within) const {
-    if (found.covered < 8 || found.fits <= 2) return 0;
+  /// `more`: points that a map is defined by, beside the two of a basis.
+  ROOST_FN double log10_chance(const agreement& found, float within, int more) const {
+    if (found.covered < 8 || found.fits <= 2u + more) return 0;
     // Points lie close together in some parts of a picture: there more fit by chance.
     const double here = kernels::larger(reference.density, found.density / found.covered);
     const double by_chance = 1 - std::exp(-here * 3.14159265 * within * within);
-    // The two points of the basis fit by themselves.
-    return log10_tries + log10_tail(found.covered, found.fits - 2, by_chance);
+    // The points that define the map fit by themselves; each may lie in as many places as can be told apart.
+    const double area = 3.14159265 * reference.near.side * reference.near.side,
+                 places = reference.width * reference.height / area;
+    return log10_tries + more * std::log10(kernels::larger(1., places)) +
+           log10_tail(found.covered, found.fits - 2 - more, by_chance);
   }
 };
 
-/// How alike the pictures are around a point of the query where a similarity lays it: the correlation of
+/// How alike the pictures are around a point of the query where a map lays it: the correlation of
 /// shades in a window, from -1 to 1.
 struct compare_windows {
   static constexpr int side = 4;                // samples on each side of the middle
@@ -287,21 +296,22 @@ struct compare_windows {
   shades_ref reference, query;
   const image_point* points;
   std::uint32_t count;
-  const similarity* placements;
+  const plane_map* placements;
   float* alike;
 
   ROOST_FN void operator()(std::size_t i) const {
-    const similarity s = placements[i / count];
+    const plane_map& s = placements[i / count];
     const image_point middle = points[i % count], to = s(middle);
-    const float scale2 = s.a * s.a + s.b * s.b,
-                step = apart * kernels::larger(reference.step, query.step * std::sqrt(scale2));
+    const plane_map::near j = s.near_to(middle);
+    const float area = j.area(),
+                step = apart * kernels::larger(reference.step, query.step * std::sqrt(std::abs(area)));
     double n = 0, f = 0, g = 0, ff = 0, gg = 0, fg = 0;
     for (int row = -side; row <= side; ++row) {
       for (int column = -side; column <= side; ++column) {
         const float u = static_cast<float>(column) * step, v = static_cast<float>(row) * step;
         float here, there;
         if (!reference.at({to.x + u, to.y + v}, there) ||
-            !query.at({middle.x + (s.a * u + s.b * v) / scale2, middle.y + (s.a * v - s.b * u) / scale2},
+            !query.at({middle.x + (j.yy * u - j.xy * v) / area, middle.y + (j.xx * v - j.yx * u) / area},
                       here))
           continue;
         n += 1, f += here, g += there;
@@ -378,8 +388,8 @@ struct match_patches {
   const patch* reference;
   const image_point* reference_points;
   std::uint32_t count;  // of these
-  similarity known;
-  float same_place;
+  plane_map known;
+  float same_place;  // 0: nothing is known
   patch_match* matches;
 
   ROOST_FN void operator()(std::size_t i) const {
@@ -400,6 +410,28 @@ struct match_patches {
 /// Points of a query that are less than `least` apart tell too little.
 std::vector<similarity> similarities_of(std::vector<patch_match> matches, float scale, float least);
 
+/// A point of a query, and where it belongs in the reference.
+struct point_pair {
+  image_point from, to;
+};
+/// The map with the least squares for some pairs, in the reference, of a kind that is not a similarity;
+/// `near` is about where it is. None if the pairs do not tell, or the map is none that a camera sees: it
+/// mirrors, or is stretched by more than `stretch_most` or scaled by more than `scale_most` in a corner of
+/// the query.
+std::optional<plane_map> fitted(map_kind kind, const std::vector<point_pair>& pairs, const plane_map& near,
+                                const image_features& query);
+inline constexpr float stretch_most = 3, scale_most = 5;
+
+/// What three matches agree on with others: affine maps, the one with most others first, and what fits them.
+/// `scale`, `least`: as above. `reach`: how far a match may be off, in the reference.
+struct match_group {
+  plane_map at;
+  std::vector<point_pair> pairs;
+};
+inline constexpr std::size_t groups_most = 4, looks_most = 5;
+std::vector<match_group> groups_of(std::vector<patch_match> matches, const image_features& query, float scale,
+                                   float least, float reach);
+
 /// How many windows were compared, and how many are alike.
 struct likeness {
   std::uint32_t compared = 0, alike = 0;
@@ -416,8 +448,10 @@ struct quarters {
 std::vector<quarters> likeness_of(const std::vector<image_point>& points, const std::vector<float>& windows,
                                   std::size_t placements);
 
-/// How far apart two similarities lay the farthest corner of a query.
-float corners_apart(const similarity& a, const similarity& b, const image_features& query);
+/// How far apart two maps lay a query: its farthest corner, or the middle one of nine points, so that two
+/// maps of one place, of which one is wrong at an end, are not far apart.
+float corners_apart(const plane_map& a, const plane_map& b, const image_features& query);
+float mostly_apart(const plane_map& a, const plane_map& b, const image_features& query);
 
 /// The first of some trials that lay corners of a query at least so far apart from each other and from those
 /// that are known.
@@ -427,15 +461,18 @@ std::vector<trial> apart(std::vector<trial> known, const std::vector<trial>& tri
 /// Other placements of a query on a reference, turned and shifted, that lay many points onto points. Where a
 /// picture repeats itself they are as good as the one that was found; otherwise they show how much is alike
 /// by chance in these two pictures.
-std::vector<trial> other_placements(const similarity& found, const image_features& query,
+std::vector<trial> other_placements(const plane_map& found, const image_features& query,
                                     const image_features& reference);
+
+/// The trial with the most windows alike; of a simpler kind if one explains nearly as much.
+std::size_t simplest(const std::vector<trial>& trials, const std::vector<quarters>& like);
 
 /// What a query's best placement is, and what speaks for it.
 struct verdict {
   trial found;
   likeness like;
-  std::vector<similarity> rivals;  // other placements that are about as good
-  double by_chance = 0.02;         // most of the windows that others have alike; at least
+  std::vector<plane_map> rivals;  // other placements that are about as good
+  double by_chance = 0.02;        // most of the windows that others have alike; at least
   double log10_tries = 0;
   std::uint32_t placements = 1;
   bool matched = false;
@@ -446,15 +483,18 @@ struct verdict {
              const image_features& query, float same_place);
 };
 
-/// A reference that similarities are tried on.
+/// A reference that maps are tried on.
 template <class Place>
 class match_verifier {
  public:
   match_verifier(const Place& place, const image_features& reference, const shades_ref& shades)
-      : place_(place), reference_(reference), shades_(shades) {
-    const float reach = std::max(2.f, 0.006f * reference.diagonal());
-    const point_cells near(reference.points, reach), around(reference.points, 2.5f * reach);
-    std::vector<image_point> points;
+      : place_(place),
+        reference_(reference),
+        shades_(shades),
+        own_near_(reference.points, std::max(2.f, 0.006f * reference.diagonal())) {
+    const point_cells& near = own_near_;
+    const point_cells around(reference.points, 2.5f * near.side);
+    std::vector<image_point>& points = own_points_;
     for (const auto i : near.order) points.push_back(reference.points[i]);
     points_ = copy_to(place, points);
     near_ = copy_to(place, near.begin);
@@ -472,6 +512,9 @@ class match_verifier {
             width,
             height,
             static_cast<double>(points.size()) / width / height};
+    own_ref_ = ref_;
+    own_ref_.near = ref(near, near.begin);
+    own_ref_.points = points.data();
   }
 
   /// Tries similarities on a query's points, and `refines` them or not. `log10_tries`: pairs of bases that
@@ -499,27 +542,27 @@ class match_verifier {
     return trials;
   }
 
-  /// Whether one of some similarities is right.
+  /// Whether one of some similarities is right, or a map of another kind; `kind`: only one of this.
   verdict judge(const array<image_point, Place>& points, const image_features& query,
-                const shades_ref& shades, const std::vector<similarity>& candidates,
-                double log10_tries) const {
+                const shades_ref& shades, const std::vector<similarity>& candidates, double log10_tries,
+                std::optional<map_kind> kind) const {
     verdict result;
     auto trials = best(points, candidates, log10_tries);
+    if (kind != map_kind::similarity) add_maps(points, query, shades, trials);
+    if (kind) std::erase_if(trials, [&](const trial& t) { return t.kind != *kind; });
     if (trials.empty()) return result;
-    result.found = trials[0];
+    result.found = *std::min_element(trials.begin(), trials.end(), better);
     std::erase_if(trials, [](const trial& t) { return t.log10_chance >= chance_most; });
     if (trials.empty()) return result;
     const auto like = compare(points, query, shades, trials);
-    const auto first = std::max_element(like.begin(), like.end(), [](const auto& a, const auto& b) {
-      return a.all.share() * a.all.alike < b.all.share() * b.all.alike;
-    });
-    result.found = trials[static_cast<std::size_t>(first - like.begin())];
-    result.like = first->all;
-    if (!first->good()) {
+    const std::size_t first = simplest(trials, like);
+    result.found = trials[first];
+    result.like = like[first].all;
+    if (!like[first].good()) {
       result.found.log10_chance = 0;
       return result;
     }
-    result.log10_tries = std::log10(candidates.size());
+    result.log10_tries = std::log10(trials.size() + candidates.size());
     auto others = other_placements(result.found.at, query, reference_);
     run(points, others, log10_tries, true);
     others.insert(others.end(), trials.begin(), trials.end());
@@ -533,13 +576,15 @@ class match_verifier {
                            const shades_ref& shades, verdict& result) const {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
     if (count == 0) return;
-    array<patch, Place> patches(place_, count);
-    place_.for_each(count, describe_points{shades, points.data(), patches.data()});
-    array<patch_match, Place> matches(place_, count);
-    place_.for_each(count, match_patches{patches.data(), points.data(), patches_.data(), points_.data(),
-                                         ref_.count, result.found.at, same_place(), matches.data()});
-    auto others = of_any_size(similarities_of(copy_to_host(place_, matches), shades_.step / shades.step,
-                                              basis_least * query.diagonal()));
+    auto matches = matches_of(points, count, shades, result.found.at, same_place());
+    // Of a view from aside, the others are turned, scaled and shifted as it lies on the reference.
+    const plane_map base = result.found.kind == map_kind::similarity ? plane_map() : result.found.at;
+    const auto near = base.near_to(query.middle());
+    const float size = std::sqrt(near.area()), turn = std::atan2(near.yx - near.xy, near.xx + near.yy);
+    for (auto& m : matches) m.from = base(m.from), m.turn -= turn;
+    auto others = of_any_size(similarities_of(std::move(matches), shades_.step / shades.step / size,
+                                              basis_least * query.diagonal() * size));
+    for (auto& t : others) t.at = t.at * base;
     run(points, others, 0, false);
     std::stable_sort(others.begin(), others.end(), better);
     others = apart({result.found}, others, query, same_place(), rivals);
@@ -552,6 +597,60 @@ class match_verifier {
 
  private:
   static constexpr std::size_t refined = 8, rivals = 24, windows = 256;
+
+  /// For some points of a query, those of the reference that look most alike, but for what is known.
+  std::vector<patch_match> matches_of(const array<image_point, Place>& points, std::uint32_t count,
+                                      const shades_ref& shades, const plane_map& known,
+                                      float same_place) const {
+    array<patch, Place> patches(place_, count);
+    place_.for_each(count, describe_points{shades, points.data(), patches.data()});
+    array<patch_match, Place> matches(place_, count);
+    place_.for_each(count, match_patches{patches.data(), points.data(), patches_.data(), points_.data(),
+                                         ref_.count, known, same_place, matches.data()});
+    return copy_to_host(place_, matches);
+  }
+
+  /// Adds what patches agree on: similarities, affine maps and homographies, refined on the points that fit.
+  void add_maps(const array<image_point, Place>& points, const image_features& query,
+                const shades_ref& shades, std::vector<trial>& trials) const {
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
+    if (count == 0) return;
+    constexpr float reach = 3;  // of the points
+    std::vector<trial> more;
+    for (const auto& g :
+         groups_of(matches_of(points, count, shades, {}, 0), query, shades_.step / shades.step,
+                   basis_least * query.diagonal(), reach * own_near_.side)) {
+      agreement all;
+      for (const auto& p : g.pairs) all.add(p.from, p.to);
+      more.push_back({all.best()});
+      const auto affine = refitted(map_kind::affine, g.at, query);
+      if (affine) more.push_back({*affine, map_kind::affine});
+      const auto start = fitted(map_kind::perspective, g.pairs, g.at, query);
+      const auto perspective = refitted(map_kind::perspective, start ? *start : g.at, query);
+      if (perspective) more.push_back({*perspective, map_kind::perspective});
+    }
+    // What was compared: the groups of all looks, of which each moves its two points to where most fit.
+    run(points, more, std::log10(groups_most * looks_most * std::pow(reach, 4.)), true);
+    trials.insert(trials.end(), more.begin(), more.end());
+  }
+
+  /// A map to which the points of a query that fit lead: nearest points within a reach that shrinks.
+  std::optional<plane_map> refitted(map_kind kind, plane_map at, const image_features& query) const {
+    std::vector<point_pair> pairs;
+    for (const float part : {1.f, 1.f, 1.f, 0.7f, 0.7f, 0.5f, 0.5f}) {
+      pairs.clear();
+      for (const auto& p : query.points) {
+        const image_point to = at(p);
+        const std::uint32_t i =
+            own_ref_.covers(to) ? own_ref_.nearest(to, part * own_near_.side) : reference_ref::none;
+        if (i != reference_ref::none) pairs.push_back({p, own_points_[i]});
+      }
+      const auto next = fitted(kind, pairs, at, query);
+      if (!next) return std::nullopt;
+      at = *next;
+    }
+    return at;
+  }
 
   static std::vector<trial> of_any_size(const std::vector<similarity>& candidates) {
     std::vector<trial> trials;
@@ -566,7 +665,7 @@ class match_verifier {
   std::vector<quarters> compare(const array<image_point, Place>& points, const image_features& query,
                                 const shades_ref& shades, const std::vector<trial>& trials) const {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
-    std::vector<similarity> placements;
+    std::vector<plane_map> placements;
     for (const auto& t : trials) placements.push_back(t.at);
     const auto there = copy_to(place_, placements);
     array<float, Place> alike(place_, placements.size() * count);
@@ -583,7 +682,9 @@ class match_verifier {
   array<image_point, Place> points_;
   array<patch, Place> patches_;  // around them
   array<std::uint32_t, Place> near_, around_;
-  reference_ref ref_;
+  point_cells own_near_;
+  std::vector<image_point> own_points_;  // on the host, for what is refined there
+  reference_ref ref_, own_ref_;
 };
 
 }  // namespace roost::tools

@@ -9,7 +9,8 @@
 
 /// \file
 /// Geometric hashing (Alcantara et al. 2009, section 6) on a place: which turn, scale and shift lays a query
-/// image onto a reference image. One source for both places, compiled apart.
+/// image onto a reference image, or which affine map or homography does. One source for both places, compiled
+/// apart.
 
 namespace roost::tools {
 
@@ -26,6 +27,46 @@ struct similarity {
   }
 };
 
+/// What a map may do; each kind can do what those before it can.
+enum class map_kind {
+  similarity,  ///< turn, scale and shift
+  affine,      ///< keep parallels: a view from aside and far away
+  perspective  ///< keep straight lines: a homography, a view from aside
+};
+
+/// A map of the plane, by a matrix of 3 x 3, row by row: (x, y, 1) comes to (X, Y, W), the point to
+/// (X / W, Y / W).
+struct plane_map {
+  float m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  plane_map() = default;
+  ROOST_FN plane_map(const similarity& s) : m{s.a, -s.b, s.x, s.b, s.a, s.y, 0, 0, 1} {}
+  ROOST_FN image_point operator()(image_point p) const {
+    const float w = m[6] * p.x + m[7] * p.y + m[8];
+    return {(m[0] * p.x + m[1] * p.y + m[2]) / w, (m[3] * p.x + m[4] * p.y + m[5]) / w};
+  }
+  /// First `first`, then this.
+  ROOST_FN plane_map operator*(const plane_map& first) const {
+    plane_map both;
+    for (int i = 0; i < 9; ++i) {
+      const int row = i / 3 * 3, column = i % 3;
+      both.m[i] =
+          m[row] * first.m[column] + m[row + 1] * first.m[column + 3] + m[row + 2] * first.m[column + 6];
+    }
+    return both;
+  }
+  /// What it does close to a point: steps (x, y) come to steps (xx x + xy y, yx x + yy y).
+  struct near {
+    float xx, xy, yx, yy;
+    ROOST_FN float area() const { return xx * yy - xy * yx; }
+  };
+  ROOST_FN near near_to(image_point p) const {
+    const float w = m[6] * p.x + m[7] * p.y + m[8];
+    const image_point at = (*this)(p);
+    return {(m[0] - at.x * m[6]) / w, (m[1] - at.x * m[7]) / w, (m[3] - at.y * m[6]) / w,
+            (m[4] - at.y * m[7]) / w};
+  }
+};
+
 /// How bases vote.
 enum class vote_way {
   global,  ///< into an array of bases x bases in the memory of the place, as the paper does
@@ -33,12 +74,13 @@ enum class vote_way {
 };
 
 struct match_options {
-  float threshold = 0;     ///< least gradient of an edge, in shades a pixel; 0: 1
-  int points = 200;        ///< feature points, at most: the strongest edges
-  int query_bases = 1000;  ///< of the query that vote, about
-  double share = 1.0 / 3;  ///< of the reference's pairs that become bases
-  float longest = 0.35f;   ///< basis, as a part of the image's diagonal
-  float units = 24;        ///< so many is a basis long when coordinates are rounded; units_most at most
+  float threshold = 0;          ///< least gradient of an edge, in shades a pixel; 0: 1
+  int points = 200;             ///< feature points, at most: the strongest edges
+  int query_bases = 1000;       ///< of the query that vote, about
+  double share = 1.0 / 3;       ///< of the reference's pairs that become bases
+  float longest = 0.35f;        ///< basis, as a part of the image's diagonal
+  float units = 24;             ///< so many is a basis long when coordinates are rounded; units_most at most
+  std::optional<map_kind> map;  ///< otherwise the simplest that fits
   vote_way votes = vote_way::shared;
   std::size_t votes_bytes = std::size_t{256} << 20;  ///< of the array of votes in global memory, at most
   bool corners = true;  ///< the points are edges that turn; otherwise the strongest edges, as the paper's
@@ -64,7 +106,8 @@ struct match_facts {
 /// What came of a query.
 struct match_result {
   bool matched = false;
-  similarity to_reference;
+  map_kind map = map_kind::similarity;
+  plane_map to_reference;
   std::size_t points = 0, bases = 0;      ///< of the query
   std::uint64_t votes = 0;                ///< of all bases together
   std::uint32_t most_votes = 0;           ///< for one pair of bases

@@ -85,6 +85,7 @@ void reproduce_matching(const roost::bench::reproduction& options, const std::st
       {}};
   for (const auto& set : data_sets) {
     tools::match_options how;
+    how.map = tools::map_kind::similarity;
     how.corners = false;  // the points are the strongest edges
     how.longest = 0.7f;
     how.units = 16;

@@ -41,6 +41,8 @@ flat() { # WIDTH HEIGHT
   { printf 'P2\n%d %d\n255\n' "$1" "$2"; yes 99 | head -n $(($1 * $2)); } | binary
 }
 
+is_png() { [[ $(head -c 8 "$1" 2>/dev/null | od -An -tx1 | tr -d ' \n') == 89504e470d0a1a0a ]] || fail "$1 is no PNG"; }
+
 scene 1 1 0 0 0 >reference.pgm
 scene 1 0.9 30 6 -4 >turned.pgm
 scene 1 1.2 200 0 5 >farther.pgm
@@ -68,6 +70,10 @@ for query, scale, turn in zip(queries, (0.9, 1.2), (30, -160)):
     assert query["matched"] and abs(query["scale"] - scale) < 0.01 and abs(query["turn_degrees"] - turn) < 0.5
     x, y = ((query["a"] * 119.5 - query["b"] * 89.5 + query["x"]), (query["b"] * 119.5 + query["a"] * 89.5 + query["y"]))
     assert math.dist((x, y), (125.5, 85.5) if turn == 30 else (119.5, 94.5)) < 2
+    assert query["map"] == "similarity" and len(query["matrix"]) == 9 and query["matrix"][6:] == [0, 0, 1]
+    assert math.dist(query["corners"][0], (query["x"], query["y"])) < 1e-3 and len(query["corners"]) == 4
+    left, down = query["corners"][0], query["corners"][3]  # from the upper left corner clockwise
+    assert math.dist((down[0] - left[0], down[1] - left[1]), (-query["b"] * 179, query["a"] * 179)) < 1e-2
     assert query["votes"] > query["most_votes"] > 5 and query["inliers"] <= query["covered"] and query["log10_chance"] < -3
     assert query["milliseconds"]["all"] > 0 and query["sorted"]["milliseconds"]["all"] > 0
 PY
@@ -76,6 +82,32 @@ PY
   same() { grep -o '"\(votes\|most_votes\|items\|keys\)": [0-9]*,' "$1"; }
   cmp -s <(same shared.json) <(same global.json) || fail "$place: shared and global votes differ"
 done
+
+# A view from aside: half as wide again, which no similarity does.
+/usr/bin/python3 - <<'PY'
+pixels = open("reference.pgm", "rb").read().split(b"\n", 3)[3]
+with open("aside.pgm", "wb") as file:
+    file.write(b"P5\n240 180\n255\n" + bytes(pixels[y * 240 + 40 + x * 2 // 3] for y in range(180) for x in range(240)))
+PY
+for kind in auto affine perspective; do
+  "$roost" match reference.pgm aside.pgm --map $kind --out aside --format json >aside.json 2>stderr || fail "--map $kind: $(cat aside.json stderr)"
+  /usr/bin/python3 - aside.json "${kind/auto/affine}" <<'PY' || fail "--map $kind: $(cat aside.json)"
+import json
+import math
+import sys
+
+query = json.load(open(sys.argv[1]))["queries"][0]
+assert query["matched"] and query["map"] == sys.argv[2] and "scale" not in query
+for at, right in zip(query["corners"], ((40, 0), (199.3, 0), (199.3, 179), (40, 179))):
+    assert math.dist(at, right) < 4, (at, right)
+PY
+  is_png aside/aside.png
+done
+"$roost" match reference.pgm aside.pgm --map similarity >stdout 2>stderr
+code=$?
+[[ $code -eq 3 ]] || fail "--map similarity: exit code $code, $(cat stdout stderr)"
+"$roost" match reference.pgm aside.pgm >stdout 2>stderr || fail "aside: $(cat stdout stderr)"
+grep -q "^aside: affine; corners at (" stdout || fail "aside: $(cat stdout)"
 
 # No match is an answer with its own exit code.
 for query in other.pgm flat.pgm dot.pgm; do
@@ -109,7 +141,6 @@ cp turned.pgm farther.pgm other.pgm frames
 awk 'BEGIN { d = 30 * 0.017453292519943295; a = 0.9 * cos(d); b = 0.9 * sin(d); print a, -b, 125.5 - a * 119.5 + b * 89.5, b, a, 85.5 - b * 119.5 - a * 89.5, 0, 0, 1 }' >truth
 "$roost" match reference.pgm turned.pgm "${small[@]}" --out out --truth truth >stdout 2>stderr || fail "--out: $(cat stderr)"
 grep -q "corners [01]\.[0-9]* pixels off" stdout || fail "--truth: $(cat stdout)"
-is_png() { [[ $(head -c 8 "$1" 2>/dev/null | od -An -tx1 | tr -d ' \n') == 89504e470d0a1a0a ]] || fail "$1 is no PNG"; }
 is_png out/turned.png
 [[ $(head -1 out/turned.votes.csv) == "basis,votes" ]] || fail "votes: $(head -2 out/turned.votes.csv)"
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then is_png out/turned.votes.png; fi
@@ -195,6 +226,7 @@ refused "longest" match reference.pgm turned.pgm --longest 0.1
 refused "units" match reference.pgm turned.pgm --units 31
 refused "k" match reference.pgm turned.pgm --k 2
 refused "votes" match reference.pgm turned.pgm --votes some
+refused "map" match reference.pgm turned.pgm --map some
 refused "required" match reference.pgm
 refused "is no directory" match reference.pgm turned.pgm --out text.txt/out
 

@@ -23,10 +23,12 @@ namespace tools = roost::tools;
 using tools::around_middle;
 using tools::grey_image;
 using tools::image_point;
+using tools::map_kind;
 using tools::photograph;
+using tools::plane_map;
 using tools::similarity;
 
-double corners_off(const similarity& s, const similarity& truth, int width, int height) {
+double corners_off(const plane_map& s, const plane_map& truth, int width, int height) {
   double most = 0;
   for (int i = 0; i < 4; ++i) {
     const image_point p{i % 2 == 0 ? 0 : static_cast<float>(width - 1),
@@ -111,8 +113,9 @@ TEST(matcher, mirrored_is_not_similar_but_upside_down_and_blurred_are) {
     EXPECT_FALSE(matcher.match(mirrored).matched);
     const auto around = matcher.match(turned);
     ASSERT_TRUE(around.matched);
-    EXPECT_NEAR(around.to_reference.a, -1, 0.01);
-    EXPECT_NEAR(around.to_reference.x, width - 1, 2);
+    EXPECT_EQ(around.map, map_kind::similarity);
+    EXPECT_NEAR(around.to_reference.m[0], -1, 0.01);
+    EXPECT_NEAR(around.to_reference.m[2], width - 1, 2);
     EXPECT_TRUE(matcher.match(blurred).matched);
   });
 }
@@ -204,7 +207,7 @@ TEST(matcher, votes_are_those_of_all_pairs_compared_by_hand) {
 
 /// How many points of a query fall onto a reference, and onto points of it, of which each has one.
 std::pair<std::uint32_t, std::uint32_t> explained(const tools::image_features& reference,
-                                                  const std::vector<image_point>& query, const similarity& s,
+                                                  const std::vector<image_point>& query, const plane_map& s,
                                                   float reach) {
   std::uint32_t covered = 0;
   std::vector<bool> taken(reference.points.size());
@@ -380,22 +383,192 @@ TEST(matcher, what_is_twice_in_a_picture_has_two_places) {
   }
 }
 
-TEST(matcher, a_view_from_aside_is_no_match_or_right) {
-  for (const float narrower : {0.6f, 0.8f, 0.9f}) {
-    const tools::drawn_scene world(4, width, height);
-    const auto seen = [&](float x, float y) {
-      return image_point{width / 2 + (x - width / 2) * narrower, y + 0.2f * (1 - narrower) * x};
-    };
-    const auto aside = drawn(width, height, [&](float x, float y) { return world(seen(x, y)); });
-    with(photograph(world, plain, width, height), small(), [&](const tools::matcher& matcher) {
-      const auto found = matcher.match(aside);
-      if (!found.matched) return;
-      for (const float x : {0.f, static_cast<float>(width)}) {
-        const auto at = found.to_reference({x, 0}), right = seen(x, 0);
-        EXPECT_LT(std::hypot(at.x - right.x, at.y - right.y), 8) << narrower;
-      }
+/// A view of a scene from aside: the map from the view to the scene.
+plane_map aside(float stretch, float turn, float tilt) {
+  const auto middle = similarity{1, 0, -width / 2, -height / 2};
+  plane_map narrower, back;
+  narrower.m[0] = std::sqrt(stretch), narrower.m[4] = 1 / std::sqrt(stretch);
+  narrower.m[6] = tilt / width;
+  back = similarity{1, 0, width / 2, height / 2};
+  return back * narrower * plane_map(similarity{std::cos(turn), std::sin(turn), 0, 0}) * plane_map(middle);
+}
+
+TEST(matcher, finds_views_from_aside_and_says_which_kind_they_are) {
+  struct view {
+    float stretch, turn, tilt;
+    map_kind kind;
+  };
+  const tools::drawn_scene world(4, width, height);
+  const auto reference = photograph(world, plain, width, height);
+  for (const auto& [stretch, turn, tilt, kind] :
+       {view{1, 0.5f, 0, map_kind::similarity}, view{1.3f, 2, 0, map_kind::affine},
+        view{1.6f, 4, 0, map_kind::affine}, view{1.1f, 1, 0.3f, map_kind::perspective}}) {
+    const auto truth = aside(stretch, turn, tilt);
+    const auto query = drawn(width, height, [&](float x, float y) { return world(truth({x, y})); });
+    with(reference, {}, [&](const tools::matcher& matcher) {
+      const auto found = matcher.match(query);
+      ASSERT_TRUE(found.matched) << stretch << ' ' << tilt;
+      EXPECT_EQ(found.map, kind) << stretch << ' ' << tilt;
+      EXPECT_LT(corners_off(found.to_reference, truth, width, height), 4) << stretch << ' ' << tilt;
     });
+    // Of a kind that is asked for: right, or no match.
+    for (const auto only : {map_kind::similarity, map_kind::affine, map_kind::perspective}) {
+      tools::match_options options;
+      options.map = only;
+      with(reference, options, [&](const tools::matcher& matcher) {
+        const auto found = matcher.match(query);
+        EXPECT_EQ(found.matched, only >= kind) << stretch << ' ' << tilt << ' ' << static_cast<int>(only);
+        if (!found.matched) return;
+        EXPECT_EQ(found.map, only);
+        EXPECT_LT(corners_off(found.to_reference, truth, width, height), 4) << stretch << ' ' << tilt;
+      });
+    }
   }
+}
+
+TEST(matcher, finds_a_third_of_a_picture) {
+  const tools::drawn_scene world(11, 640, 480);
+  const auto truth = around_middle(1, 0.7f, 60, -40, 190, 140, 640, 480);
+  const auto query = photograph(world, truth, 190, 140, 0.8f, 2);
+  with(photograph(world, plain, 640, 480), {}, [&](const tools::matcher& matcher) {
+    const auto found = matcher.match(query);
+    ASSERT_TRUE(found.matched);
+    EXPECT_EQ(found.map, map_kind::similarity);
+    EXPECT_LT(corners_off(found.to_reference, truth, 190, 140), 3);
+  });
+}
+
+std::vector<tools::point_pair> pairs_of(const plane_map& map, int count) {
+  std::vector<tools::point_pair> pairs;
+  for (int i = 0; i < count; ++i) {
+    const image_point p{static_cast<float>(i * 97 % width), static_cast<float>(i * i * 31 % height)};
+    pairs.push_back({p, map(p)});
+  }
+  return pairs;
+}
+
+TEST(matcher, maps_are_fitted_to_points) {
+  const tools::image_features query{{}, width, height};
+  for (const float tilt : {0.f, 0.4f}) {
+    const auto truth = aside(1.5f, 1, tilt), near = aside(1.2f, 1.1f, tilt / 2);
+    const auto kind = tilt == 0 ? map_kind::affine : map_kind::perspective;
+    const int least = tilt == 0 ? 3 : 4;
+    for (const int count : {least, least + 1, 40}) {
+      const auto found = tools::fitted(kind, pairs_of(truth, count), near, query);
+      ASSERT_TRUE(found) << tilt << ' ' << count;
+      EXPECT_LT(corners_off(*found, truth, width, height), 0.1) << tilt << ' ' << count;
+    }
+    EXPECT_FALSE(tools::fitted(kind, pairs_of(truth, least - 1), near, query));
+    // Of pairs that are off by as much to all sides, the middle.
+    auto off = pairs_of(truth, 40);
+    for (const auto& p : pairs_of(truth, 40)) off.push_back(p);
+    for (std::size_t i = 0; i < off.size(); ++i) off[i].to.x += i < 40 ? 1 : -1;
+    const auto found = tools::fitted(kind, off, truth, query);
+    ASSERT_TRUE(found);
+    EXPECT_LT(corners_off(*found, truth, width, height), 0.2);
+    // Points on a line do not tell.
+    auto line = pairs_of(truth, 40);
+    for (auto& p : line) p = {{p.from.x, p.from.x / 2}, truth({p.from.x, p.from.x / 2})};
+    EXPECT_FALSE(tools::fitted(kind, line, near, query));
+  }
+}
+
+TEST(matcher, maps_that_no_camera_sees_are_none) {
+  const tools::image_features query{{}, width, height};
+  const auto is_map = [&](float xx, float yy) {
+    plane_map map;
+    map.m[0] = xx, map.m[4] = yy;
+    return tools::fitted(map_kind::affine, pairs_of(map, 20), map, query).has_value();
+  };
+  EXPECT_TRUE(is_map(1, 1));
+  EXPECT_FALSE(is_map(-1, 1)) << "mirrors";
+  EXPECT_TRUE(is_map(-1, -1));
+  EXPECT_TRUE(is_map(2.95f, 1));
+  EXPECT_FALSE(is_map(3.05f, 1));
+  EXPECT_TRUE(is_map(0.5f, 1.45f));
+  EXPECT_FALSE(is_map(0.5f, 1.55f));
+  EXPECT_TRUE(is_map(4.9f, 4.9f));
+  EXPECT_FALSE(is_map(5.1f, 5.1f));
+  EXPECT_TRUE(is_map(0.21f, 0.21f));
+  EXPECT_FALSE(is_map(0.19f, 0.19f));
+  // A map whose horizon crosses the query.
+  auto tilted = aside(1, 0, 2.2f);
+  EXPECT_FALSE(tools::fitted(map_kind::perspective, pairs_of(tilted, 20), plain, query));
+}
+
+TEST(matcher, matches_that_agree_are_told_from_those_that_do_not) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> part(0, 1);
+  const tools::image_features query{{}, width, height};
+  const auto truth = aside(1.6f, 1, 0);
+  for (const int right : {0, 4, 12}) {
+    std::vector<tools::patch_match> matches;
+    for (int i = 0; i < 60; ++i) {
+      const image_point from{width * part(random), height * part(random)},
+          to = i < right ? truth(from) : image_point{width * part(random), height * part(random)};
+      matches.push_back({from, to, 0.7f + 0.2f * part(random), i < right ? 1 : 6 * part(random)});
+    }
+    const auto groups = tools::groups_of(matches, query, 1, 30, 6);
+    if (right < 5) {  // fewer than make a group
+      for (const auto& g : groups) EXPECT_LT(g.pairs.size(), 8u);
+      continue;
+    }
+    ASSERT_FALSE(groups.empty());
+    EXPECT_GE(groups[0].pairs.size(), 12u);
+    EXPECT_LT(corners_off(groups[0].at, truth, width, height), 6);
+  }
+  EXPECT_TRUE(tools::groups_of({}, query, 1, 30, 6).empty());
+}
+
+TEST(matcher, of_maps_that_fit_the_simplest_is_taken) {
+  const auto of = [](map_kind kind, double log10_chance) {
+    tools::trial t;
+    t.kind = kind;
+    t.log10_chance = log10_chance;
+    return t;
+  };
+  const auto like = [](std::uint32_t alike) {
+    tools::quarters q;
+    q.all = {100, alike};
+    return q;
+  };
+  const auto chosen = [&](double chance, std::uint32_t simple, std::uint32_t freer) {
+    return tools::simplest({of(map_kind::affine, chance), of(map_kind::similarity, -20)},
+                           {like(freer), like(simple)});
+  };
+  EXPECT_EQ(chosen(-22, 90, 99), 1u) << "is hardly less probable by chance";
+  EXPECT_EQ(chosen(-24, 90, 99), 0u);
+  EXPECT_EQ(chosen(-24, 90, 80), 1u) << "looks less alike";
+  EXPECT_EQ(chosen(-10, 50, 90), 0u) << "the simpler one is not right";
+  EXPECT_EQ(
+      tools::simplest({of(map_kind::similarity, -9), of(map_kind::similarity, -5)}, {like(60), like(90)}),
+      1u);
+}
+
+TEST(matcher, a_map_of_greater_freedom_explains_less) {
+  std::mt19937 random(6);
+  std::uniform_real_distribution<float> part(0, 1);
+  tools::image_features reference{{}, width, height};
+  for (int i = 0; i < 200; ++i) reference.points.push_back({width * part(random), height * part(random)});
+  const roost::host place(1);
+  const tools::match_verifier<roost::host> verifier(place, reference, {});
+  std::vector<tools::trial> trials(3);
+  trials[1].kind = map_kind::affine, trials[2].kind = map_kind::perspective;
+  verifier.run(roost::copy_to(place, reference.points), trials, 0, false);
+  const double places = std::log10(width * height / (3.14159265 * 2.4 * 2.4));
+  EXPECT_GT(trials[1].log10_chance, trials[0].log10_chance + places);
+  EXPECT_GT(trials[2].log10_chance, trials[1].log10_chance + places);
+  EXPECT_LT(trials[2].log10_chance, -100);
+}
+
+TEST(matcher, maps_that_are_wrong_at_one_end_are_of_one_place) {
+  const tools::image_features query{{}, width, height};
+  plane_map bent;
+  bent.m[6] = 0.1f / width;
+  const similarity shifted{1, 0, 9, 0};
+  EXPECT_GT(tools::corners_apart(plain, bent, query), 20);
+  EXPECT_FLOAT_EQ(tools::mostly_apart(plain, shifted, query), 9);
+  EXPECT_LT(tools::mostly_apart(plain, bent, query), tools::corners_apart(plain, bent, query) / 1.5f);
 }
 
 TEST(matcher, windows_of_the_right_place_alone_are_alike) {
@@ -408,7 +581,7 @@ TEST(matcher, windows_of_the_right_place_alone_are_alike) {
     points.push_back({static_cast<float>(20 + i % 10 * 28), static_cast<float>(20 + i / 10 * 20)});
   auto off = truth;
   off.x += 25;
-  const std::vector<similarity> placements{truth, off, {1, 0, 1000, 0}};
+  const std::vector<plane_map> placements{truth, off, similarity{1, 0, 1000, 0}};
   std::vector<float> alike(points.size() * placements.size());
   const tools::compare_windows kernel{{there.pixels.data(), width, height, 1},
                                       {here.pixels.data(), width, height, 1},

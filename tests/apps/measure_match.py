@@ -1,12 +1,17 @@
 #!/usr/bin/python3
 """Measures what `roost match` finds, and what it finds that is not there.
 
-    tests/apps/measure_match.py ROOST PHOTOGRAPHS WORK [SET...]
+    tests/apps/measure_match.py ROOST PHOTOGRAPHS WORK [SET...] [--no-sift] [--OPTION=VALUE...]
 
-PHOTOGRAPHS is a folder; WORK gets the pictures that are made of them (needs numpy and Pillow). The sets:
+PHOTOGRAPHS is a folder; WORK gets the pictures that are made of them (needs numpy and Pillow). Right is what
+lays the corners within 3 % of the reference's diagonal. `similar` to `crops` are also matched by OpenCV's SIFT
+(opencv-python-headless); options go to `roost match`. The sets:
 
     warped     each photograph 12 times: scales of 0.5 to 2, any turn, shifts, light and noise
-    affine     75 views from aside: widths and heights change by other factors, which no similarity does
+    similar    100 views: scales of 0.7 to 1.4, any turn, shifts, light and noise
+    affine     75 views from aside, far away: the same, with one side 1.2 to 2 times shorter than the other
+    perspective  25 views from aside, near: tilted by 20 to 45 degrees, from 1.6 diagonals
+    crops      25 pieces, 30 % as wide and high, turned and scaled
     mirrored   each photograph mirrored, once as it is and once turned and scaled
     unrelated  600 pairs; 100 of them are text pages, tilings, grids, stripes, bricks and the like
     itself     each photograph against itself
@@ -22,12 +27,16 @@ import math
 import random
 import subprocess
 import sys
+import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
 from PIL import Image, ImageDraw, ImageFont
 
+VIEWS = ("similar", "affine", "perspective", "crops")
+ALL = ("warped", *VIEWS, "mirrored", "unrelated", "itself", "pages", "once", "twice")
 FONTS = ("DejaVuSans.ttf", "DejaVuSerif.ttf", "DejaVuSansMono.ttf", "DejaVuSans-Bold.ttf")
 
 
@@ -40,7 +49,7 @@ def warped(image, matrix, size, fill=128):
     half = numpy.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
     m = half @ a @ to_fine @ numpy.linalg.inv(half)
     large = image.transform(
-        (size[0] * fine, size[1] * fine), Image.Transform.AFFINE, m[:2].ravel().tolist(),
+        (size[0] * fine, size[1] * fine), Image.Transform.PERSPECTIVE, (m / m[2, 2]).ravel()[:8].tolist(),
         Image.Resampling.BICUBIC, fillcolor=fill,
     )
     return large.reduce(fine)
@@ -189,15 +198,55 @@ class sets:
                 self.add(file, lit(warped(image, truth, image.size), random_, random_.uniform(0, 8)),
                          f"warped-{file.stem}-{i}", truth)
 
-    def affine(self):
-        random_ = random.Random(1)
-        for i in range(75):
+    def views(self, name, count, seed, of):
+        """Views of photographs by turns: `of` makes one's matrix and size."""
+        random_ = random.Random(seed)
+        for i in range(count):
             file, image = self.photographs[i % len(self.photographs)]
-            narrower = numpy.diag([random_.uniform(1.15, 2), 1])
-            matrix = turn(random_.uniform(0, 360)) @ narrower @ turn(random_.uniform(0, 360))
-            truth = around(matrix * random_.uniform(0.7, 1.1), image.size, image.size)
-            view = lit(warped(image, truth, image.size), random_, 2)
-            self.add(file, view, f"affine-{file.stem}-{i}", truth)
+            scale, degrees = random_.uniform(0.7, 1.4), random_.uniform(0, 360)
+            truth, size = of(image, scale * turn(degrees), random_)
+            self.add(file, lit(warped(image, truth, size), random_, 2), f"{name}-{file.stem}-{i}", truth)
+
+    def similar(self):
+        def of(image, matrix, random_):
+            shift = [random_.uniform(-0.1, 0.1) * side for side in image.size]
+            return around(matrix, image.size, image.size, shift), image.size
+
+        self.views("similar", 100, 6, of)
+
+    def affine(self):
+        def of(image, matrix, random_):
+            tilt = random_.uniform(1.2, 2)
+            narrower = numpy.diag([math.sqrt(tilt), 1 / math.sqrt(tilt)])
+            matrix = matrix @ narrower @ turn(random_.uniform(0, 360))
+            return around(matrix, image.size, image.size), image.size
+
+        self.views("affine", 75, 1, of)
+
+    def perspective(self):
+        def of(image, matrix, random_):
+            # A picture that is turned about an axis through its middle, before a camera; then its inverse.
+            far, tilt = 1.6 * math.hypot(*image.size), math.radians(random_.uniform(20, 45))
+            axis = turn(random_.uniform(0, 360))
+            side, depth = numpy.diag([math.cos(tilt), 1]) @ axis, math.sin(tilt) / far * axis[0]
+            seen = numpy.eye(3)
+            seen[:2, :2], seen[2, :2] = axis.T @ side, depth
+            middle = numpy.eye(3)
+            middle[:2, 2] = [(pixels - 1) / 2 for pixels in image.size]
+            back = middle @ numpy.linalg.inv(seen) @ numpy.linalg.inv(middle)
+            truth = back @ around(matrix, image.size, image.size)
+            return truth, image.size
+
+        self.views("perspective", 25, 7, of)
+
+    def crops(self):
+        def of(image, matrix, random_):
+            size = [round(0.3 * side / math.hypot(*matrix[0])) for side in image.size]
+            room = [0.5 * side - 0.22 * math.hypot(*image.size) for side in image.size]
+            shift = [random_.uniform(-1, 1) * max(0, part) for part in room]
+            return around(matrix, image.size, size, shift), size
+
+        self.views("crops", 25, 8, of)
 
     def mirrored(self):
         random_ = random.Random(2)
@@ -267,11 +316,42 @@ class sets:
 
 def corners_off(found, truth, size):
     """The farthest corner, in pixels of the reference."""
-    a, b, x, y = (found[key] for key in "abxy")
-    own = numpy.array([[a, -b, x], [b, a, y]])
     right, down = size[0] - 1, size[1] - 1
-    corners = numpy.array([[0, 0, 1], [right, 0, 1], [0, down, 1], [right, down, 1]])
-    return float(numpy.hypot(*(corners @ (own - truth[:2]).T).T).max())
+    corners = numpy.array([[0, 0, 1], [right, 0, 1], [0, down, 1], [right, down, 1]]).T
+    own, true = numpy.array(found, float).reshape(3, 3) @ corners, truth @ corners
+    return float(numpy.hypot(*(own[:2] / own[2] - true[:2] / true[2])).max())
+
+
+def sift(name, pairs):
+    """The same by OpenCV, which is told what kind of map to look for."""
+    import cv2
+
+    cv2.setNumThreads(1)
+    detector, right, wrong, start = cv2.SIFT_create(), 0, 0, time.process_time()
+    for reference, query, truth in pairs:
+        own, image = (cv2.imread(str(file), cv2.IMREAD_GRAYSCALE) for file in (reference, query))
+        there, here = detector.detectAndCompute(own, None), detector.detectAndCompute(image, None)
+        good = []
+        if here[1] is not None and there[1] is not None and len(there[0]) > 1:
+            found = cv2.BFMatcher().knnMatch(here[1], there[1], k=2)
+            good = [first for first, second in found if first.distance < 0.75 * second.distance]
+        if len(good) < 4:
+            continue
+        a = numpy.float32([here[0][match.queryIdx].pt for match in good])
+        b = numpy.float32([there[0][match.trainIdx].pt for match in good])
+        if name == "perspective":
+            matrix, inside = cv2.findHomography(a, b, cv2.RANSAC, 3)
+        else:
+            fit = cv2.estimateAffine2D if name == "affine" else cv2.estimateAffinePartial2D
+            matrix, inside = fit(a, b, ransacReprojThreshold=3)
+            matrix = None if matrix is None else numpy.vstack([matrix, [0, 0, 1]])
+        if matrix is None or inside.sum() < 10:
+            continue
+        off = math.inf if truth is None else corners_off(matrix, truth, image.shape[::-1])
+        is_right = off < 0.03 * math.hypot(*own.shape)
+        right, wrong = right + is_right, wrong + (not is_right)
+    took = (time.process_time() - start) / len(pairs) * 1e3
+    print(f"  SIFT: {right} right, {wrong} wrong; {took:.0f} ms", flush=True)
 
 
 def measure(roost, name, pairs, options):
@@ -293,22 +373,24 @@ def measure(roost, name, pairs, options):
         return [(reference, query, truth, facts)
                 for (query, truth), facts in zip(queries, json.loads(done.stdout)["queries"], strict=True)]
 
-    right, wrong, missed, off, verify = 0, 0, 0, [], 0
+    right, wrong, missed, off, verify, whole, kinds = 0, 0, 0, [], 0, 0, Counter()
     with ThreadPoolExecutor(2) as pool:
         for result in pool.map(run, by_reference.items()):
             for reference, query, truth, facts in result:
                 verify += facts.get("milliseconds", {}).get("verify", 0)
+                whole += facts.get("milliseconds", {}).get("all", 0)
                 pair = f"{reference.stem} {query.stem}"
                 if not facts["matched"]:
                     missed += 1
-                    if truth is not None and name != "affine":
+                    if truth is not None:
                         print(f"  missed: {pair}, {facts.get('placements', 0)} equally good placements")
                     continue
-                width, height = facts["width"], facts["height"]
-                by = math.inf if truth is None else corners_off(facts, truth, (width, height))
-                words = ("inliers", "covered", "alike", "compared", "rms_px", "log10_chance", "scale")
+                kinds[facts["map"]] += 1
+                size = facts["width"], facts["height"]
+                by = math.inf if truth is None else corners_off(facts["matrix"], truth, size)
+                words = ("map", "inliers", "covered", "alike", "compared", "rms_px", "log10_chance", "scale")
                 told = {word: facts[word] for word in words if word in facts}
-                if by < 0.02 * math.hypot(width, height):
+                if by < 0.03 * math.hypot(*Image.open(reference).size):
                     right += 1
                     off.append(by)
                 else:
@@ -318,18 +400,21 @@ def measure(roost, name, pairs, options):
     if off:
         middle = f"; corners {sorted(off)[len(off) // 2]:.2f} pixels off (median), {max(off):.2f} at most"
     print(f"{name}: of {len(pairs)} {right} right, {wrong} wrong, {missed} no match{middle}; "
-          f"verification {verify / len(pairs):.2f} ms", flush=True)
+          f"{whole / len(pairs):.0f} ms, of which verification {verify / len(pairs):.0f}; {dict(kinds)}",
+          flush=True)
 
 
 def main(roost, photographs, work, *chosen):
-    options = [word for word in chosen if word.startswith("-")]
+    options = [word for word in chosen if word.startswith("-") and word != "--no-sift"]
     names = [word for word in chosen if not word.startswith("-")]
     work = Path(work)
     work.mkdir(parents=True, exist_ok=True)
-    for name in names or ("warped", "affine", "mirrored", "unrelated", "itself", "pages", "once", "twice"):
+    for name in names or ALL:
         made = sets(Path(photographs), work)
         getattr(made, name)()
         measure(roost, name, made.pairs, options)
+        if name in VIEWS and "--no-sift" not in chosen:
+            sift(name, made.pairs)
 
 
 if __name__ == "__main__":
