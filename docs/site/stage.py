@@ -43,7 +43,8 @@ PROGRAMS = {
     "In Python": "first_steps.py",
 }
 MOCKED = ["roost._host", "roost._apps", "roost._cuda", "torch"]  # so that nothing need be built
-MODULES = ("roost", "roost.torch", "roost.sparse", "roost.sparse.nn", "roost.distributed", "roost.stars")
+MODULES = ("roost", "roost.torch", "roost.sparse", "roost.sparse.nn", "roost.distributed")
+MODULES += ("roost.match", "roost.stars")
 HEADERS = {  # the public headers, as the C++ reference lists them
     "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_statistics",
     "Tables that change": "concurrent_map concurrent_set block_map concurrent_options operation",

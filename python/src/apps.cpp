@@ -2,7 +2,7 @@
 
 #include "place.hpp"
 
-// The module of the applications: what roost/stars.py and others call. It works on the CPU.
+// The module of the applications: what roost/match.py and roost/stars.py call. It works on the CPU.
 
 namespace roost::python {
 
@@ -12,6 +12,7 @@ NB_MODULE(_apps, m) {
   m.def("set_threads", &call_place<host>::set_threads);
   m.def("threads", [] { return call_place<host>::get().threads(); });
   m.def("trim", [] { host_memory_pool::instance().trim(); });
+  bind_match(m);
   bind_stars(m);
 }
 

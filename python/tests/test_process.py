@@ -15,6 +15,7 @@ import pytest
 import roost
 import roost.distributed
 import roost.sparse
+import roost.match
 import roost.stars
 
 
@@ -309,7 +310,8 @@ def test_set_threads(threads):
 
 @pytest.mark.parametrize(
     "module",
-    [roost, roost._functions, roost._group_by, roost._tables, roost.sparse, roost.distributed, roost.stars],
+    [roost, roost._functions, roost._group_by, roost._tables, roost.sparse, roost.distributed]
+    + [roost.match, roost.stars],
 )
 def test_examples_in_docstrings(module):
     failed, tried = doctest.testmod(module)

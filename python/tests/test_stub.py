@@ -36,6 +36,7 @@ STUBS = {
     "roost": Stub("roost", "__init__.pyi"),
     "roost.distributed": Stub("roost.distributed", "distributed.pyi"),
     "roost.sparse": Stub("roost.sparse", "sparse/__init__.pyi"),
+    "roost.match": Stub("roost.match", "match.pyi"),
     "roost.stars": Stub("roost.stars", "stars.pyi"),
 }
 if importlib.util.find_spec("torch"):

@@ -1,0 +1,118 @@
+"""roost.match: images that are made of others by known maps, and what is no image."""
+
+import numpy as np
+import pytest
+import roost.match
+
+
+def picture(seed, side=384):
+    """Blocks and blurs, with edges and corners of all sizes."""
+    draw = np.random.default_rng(seed)
+    image = np.zeros((side, side))
+    for cells in (4, 8, 16, 32):
+        coarse = draw.random((cells, cells))
+        image += np.kron(coarse, np.ones((side // cells, side // cells))) / cells**0.5
+    image -= image.min()
+    return image / image.max()
+
+
+def sampled(image, matrix, shape):
+    """The image that `matrix` lays onto this one, by linear interpolation."""
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    moved = np.stack([x, y, np.ones_like(x)], -1) @ np.asarray(matrix).T
+    x, y = moved[..., 0] / moved[..., 2], moved[..., 1] / moved[..., 2]
+    x, y = np.clip(x, 0, image.shape[1] - 1.001), np.clip(y, 0, image.shape[0] - 1.001)
+    i, j = y.astype(int), x.astype(int)
+    v, u = y - i, x - j
+    return (image[i, j] * (1 - u) + image[i, j + 1] * u) * (1 - v) + (
+        image[i + 1, j] * (1 - u) + image[i + 1, j + 1] * u
+    ) * v
+
+
+def corners(shape):
+    height, width = shape
+    return np.array([[0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]], float)
+
+
+def expect_map(found, matrix, shape, off):
+    at = corners(shape)
+    wanted = np.column_stack([at, np.ones(4)]) @ np.asarray(matrix).T
+    wanted = wanted[:, :2] / wanted[:, 2:]
+    assert found.matched, found
+    assert np.abs(found.to_reference(at) - wanted).max() < off
+    np.testing.assert_allclose(found.to_query(found.to_reference(at)), at, atol=1e-3)
+
+
+@pytest.mark.parametrize("turn", [0, 20, 90, 200])
+def test_turns_and_scales(turn):
+    image, shape = picture(1), (260, 280)
+    for scale in (0.8, 1, 1.2):
+        c, s = scale * np.cos(np.radians(turn)), scale * np.sin(np.radians(turn))
+        middle = np.array([192, 192]) - np.array([[c, -s], [s, c]]) @ [140, 130]
+        matrix = [[c, -s, middle[0]], [s, c, middle[1]], [0, 0, 1]]
+        found = roost.match.Reference(image).match(sampled(image, matrix, shape))
+        expect_map(found, matrix, shape, 4)
+        assert found.reason == "" and found.log10_chance < -6 and found.inliers > 10
+
+
+def test_types_of_numbers_give_one_answer():
+    image = picture(2)
+    byte = (image * 255).round().astype(np.uint8)
+    found = [
+        roost.match.Reference(of).match(of[30:330, 50:350])
+        for of in (
+            byte,
+            byte.astype(np.uint16) * 257,
+            byte / 255.0,
+            byte.astype(np.int32),
+            np.stack([byte] * 3, -1),
+            np.asfortranarray(byte),
+        )
+    ]
+    for each in found:
+        expect_map(each, [[1, 0, 50], [0, 1, 30], [0, 0, 1]], (300, 300), 1)
+        np.testing.assert_allclose(each.matrix, found[0].matrix, atol=1e-2)
+    same = roost.match.Reference(byte.astype(float), white=255).match(byte[30:330, 50:350])
+    np.testing.assert_array_equal(same.matrix, found[0].matrix)
+
+
+def test_what_lies_nowhere_does_not_match():
+    reference = roost.match.Reference(picture(3))
+    for seed in range(10, 16):
+        found = reference.match(picture(seed))
+        assert not found.matched and found.kind is None and found.matrix is None and found.reason
+        with pytest.raises(ValueError, match="did not match"):
+            found.to_reference([[0, 0]])
+    assert not reference.match(np.zeros((64, 64))).matched
+    assert not roost.match.Reference(np.zeros((64, 64), np.uint8)).match(picture(3)).matched
+
+
+def test_one_kind_of_map_can_be_chosen():
+    image = picture(4)
+    for kind in ("similarity", "affine", "perspective"):
+        found = roost.match.Reference(image, map=kind).match(image)
+        assert found.matched and found.kind == kind
+        np.testing.assert_allclose(found.to_reference(corners(image.shape)), corners(image.shape), atol=2)
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "error", "says"),
+    [
+        (np.zeros(100), {}, ValueError, "shape"),
+        (np.zeros((8, 100)), {}, ValueError, "shape"),
+        (np.zeros((20, 20, 2)), {}, ValueError, "shape"),
+        (np.full((20, 20), 2.0), {}, ValueError, "white"),
+        (np.full((20, 20), -1.0), {}, ValueError, "shades"),
+        (np.full((20, 20), np.nan), {}, ValueError, "shades"),
+        (np.full((20, 20), "a"), {}, TypeError, "numbers"),
+        (np.zeros((20, 20), complex), {}, TypeError, "numbers"),
+        (np.zeros((20, 20)), {"white": 0}, ValueError, "white"),
+        (np.zeros((20, 20)), {"map": "turn"}, ValueError, "map"),
+        (np.zeros((20, 20)), {"points": 3}, ValueError, "points"),
+        (np.zeros((20, 20)), {"points": 2.5}, TypeError, "points"),
+        (np.zeros((20, 20)), {"seed": 1 << 32}, ValueError, "seed"),
+    ],
+)
+def test_what_cannot_be_is_refused(image, options, error, says):
+    with pytest.raises(error, match=says):
+        roost.match.Reference(image, **options)
