@@ -2,7 +2,8 @@
 
     >>> import numpy as np, roost.match
     >>> draw = np.random.default_rng(1)
-    >>> blocks = np.kron(draw.integers(0, 256, (32, 32)), np.ones((12, 12))).astype(np.uint8)
+    >>> shades = draw.integers(0, 256, (32, 32), np.uint8)
+    >>> blocks = np.kron(shades, np.ones((12, 12), np.uint8))
     >>> reference = roost.match.Reference(blocks)
     >>> found = reference.match(blocks[40:340, 60:360])
     >>> found.kind, found.to_reference([[0.0, 0.0]]).round().tolist()

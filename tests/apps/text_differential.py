@@ -717,7 +717,14 @@ def damaged_case(rng, folder, large):
     refused(command, run(command, stdin, [feed]), b"is cut off")
 
 
-CASES = [(join_case, 10), (summary_case, 5), (column_case, 5), (lines_case, 5), (malformed_case, 5), (damaged_case, 1)]
+CASES = [
+    (join_case, 10),
+    (summary_case, 5),
+    (column_case, 5),
+    (lines_case, 5),
+    (malformed_case, 5),
+    (damaged_case, 1),
+]
 
 
 def main():
