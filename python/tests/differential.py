@@ -419,7 +419,7 @@ def _frames(w, sizes):
             pieces = [column.slice(0, cut), column.slice(cut)] if rng.integers(2) else [column]
             table[f"c{i}"] = pa.chunked_array(pieces, column.type)
             of.append((numbers, missing))
-    form = pick(rng, ["arrow", "polars", "pandas", "tuple"])
+    form = pick(rng, ["arrow", *(["polars"] if pl else []), "pandas", "tuple"])
     return [_in_form(form, pa.table(table)) for table in tables], known, form
 
 
