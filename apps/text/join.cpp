@@ -32,7 +32,7 @@ const std::map<std::string, join_kind> kinds{{"inner", join_kind::inner}, {"left
                                              {"anti", join_kind::anti}};
 
 /// How much is in memory at once of the file that is not kept.
-constexpr std::size_t bytes_at_once = std::size_t{32} << 20, rows_at_once = bytes_at_once / 32;
+constexpr std::size_t streamed_bytes = std::size_t{32} << 20, streamed_rows = streamed_bytes / 32;
 
 struct join_options {
   std::string left, right, output;
@@ -290,7 +290,7 @@ class file_join {
     const auto with_a = matcher(tables, a, join_kind::semi);
     for (bool more = true; more;) {
       text_rows b;
-      more = right_.read(b, bytes_at_once, rows_at_once);
+      more = right_.read(b, streamed_bytes, streamed_rows);
       with_a.match(b.fields, [&](const roost::tools::matches& found) { kept.add(b, found.left); });
     }
     return kept.take();
@@ -314,7 +314,7 @@ class file_join {
     for (bool first = true; first || more; first = false) {
       if (more) {
         a = {};
-        more = left_.read(a, bytes_at_once, rows_at_once);
+        more = left_.read(a, streamed_bytes, streamed_rows);
       }
       if (first) out.write(rows_.header());
       with_b.match(a.fields, [&](const roost::tools::matches& found) {
@@ -342,7 +342,7 @@ class file_join {
     bool more = true;
     for (bool first = true; more; first = false) {
       text_rows b;
-      more = right_.read(b, bytes_at_once, rows_at_once);
+      more = right_.read(b, streamed_bytes, streamed_rows);
       if (first) out.write(rows_.header());
       with_a.match(b.fields, [&](const roost::tools::matches& found) {
         const auto add = [&](std::string& text, std::size_t i) {

@@ -44,7 +44,7 @@ PIECE = threshold("shared/csv.hpp", "text_piece_bytes")
 WRITTEN = threshold("shared/output_file.hpp", "piece")
 ROWS = threshold("text/write_rows.hpp", "most_rows")
 PAIRS = threshold("text/fields.hpp", "matches_at_once")
-LEFT = threshold("text/join.cpp", "bytes_at_once")
+LEFT = threshold("text/join.cpp", "streamed_bytes")
 COUNTED = threshold("text/unique.cpp", "bytes_at_once")
 SIZES = [HEAD, STORED, WRITTEN, PIECE, PIECE, 2 * PIECE]  # bytes
 
