@@ -49,7 +49,7 @@ struct write_fixed {
   std::size_t width;
   char* to;
   ROOST_FN void operator()(std::size_t i) const {
-    if (texts[i].size() == width) {
+    if (width != 0 && texts[i].size() == width) {
       memcpy(to + i * width, texts[i].data(), width);
     } else {
       memset(to + i * width, 0, width);

@@ -34,7 +34,7 @@ struct pack_text {
   char* bytes;
   ROOST_FN void operator()(std::size_t i) const {
     offsets[i] = static_cast<Offset>(begins[i]);
-    if (i < n) memcpy(bytes + begins[i], texts[i].data(), texts[i].size());
+    if (i < n && !texts[i].empty()) memcpy(bytes + begins[i], texts[i].data(), texts[i].size());
   }
 };
 
