@@ -96,7 +96,7 @@ struct host_copy {
       if (i == 2) std::memcpy(&(bytes = 0), buffers[1].data() + n * offset_bytes, offset_bytes);
       const bool is_there = from.buffers[i] != nullptr;
       buffers.emplace_back(is_there ? bytes : 0);
-      if (is_there) copy_back(buffers.back().data(), from.buffers[i], bytes);
+      if (is_there && bytes != 0) copy_back(buffers.back().data(), from.buffers[i], bytes);
       pointers.push_back(is_there ? buffers.back().data() : nullptr);
     }
     for (std::int64_t c = 0; c < from.n_children; ++c) {
