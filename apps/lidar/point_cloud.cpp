@@ -523,8 +523,10 @@ point_cloud read_las(const std::string& file, std::string_view text) {
   if (begin < least_head || begin > text.size() || layout.bytes < 20)
     refuse(file, "has a LAS header that is damaged: its points lie outside, or are too short");
   for (std::size_t a = 0; a < 3; ++a) {
-    layout.fields[a] = {4 * a,        {number_type::whole, 4},       false,
-                        layout.bytes, number(double(), 131 + 8 * a), number(double(), 155 + 8 * a)};
+    const double scale = number(double(), 131 + 8 * a), shift = number(double(), 155 + 8 * a);
+    if (!std::isfinite(scale) || scale == 0 || !std::isfinite(shift))
+      refuse(file, fmt::format("has a LAS header with the scale {} and the offset {}", scale, shift));
+    layout.fields[a] = {4 * a, {number_type::whole, 4}, false, layout.bytes, scale, shift};
   }
   const auto points = text.substr(begin);
   const bool whole = points.size() / layout.bytes >= layout.count;

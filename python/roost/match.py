@@ -159,6 +159,6 @@ class Reference:
             found.reason = (
                 f"it fits equally well at {placements} places"
                 if placements > 1
-                else f"{inliers} of {covered} points fit, and {alike} of {compared} of their surroundings are alike"
+                else f"{inliers} of {covered} points fit, {alike} of {compared} surroundings are alike"
             )
         return found

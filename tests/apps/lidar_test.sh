@@ -74,6 +74,7 @@ def las(minor, kind, extra, count, scale=1e-7, shift=(1.0, -2.0, 0.5)):
 write("a.las", las(2, 0, 0, len(points)))
 write("new.las", las(4, 6, 10, len(points)) + b"extended records")
 write("short.las", las(2, 1, 8, len(points) + 1))
+write("flat.las", las(2, 0, 0, len(points)).replace(struct.pack("<d", 1e-7), bytes(8), 1))
 write("a.laz", las(2, 128, 0, len(points)))
 def npy(shape, kind, body):
     h = "{'descr': %s, 'fortran_order': False, 'shape': %s, }" % (kind if kind[0] == "[" else repr(kind), shape)
@@ -282,6 +283,7 @@ refused "is cut short" lidar short_compressed.pcd
 refused "damaged" lidar damaged.pcd
 refused "is cut short" lidar short.las
 refused "LAZ file" lidar a.laz
+refused "the scale 0 and" lidar flat.las
 refused "ends in .ply, .csv or .npy" lidar --output voxels.xyz a.xyz
 refused "no property z" lidar no_z.ply
 refused "another shape" lidar shape.npy
