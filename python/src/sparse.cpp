@@ -202,15 +202,20 @@ class neighbourhoods_of final : public neighbourhoods<Place> {
   using typename neighbourhoods<Place>::at_place;
   using index_type = voxels<D, Place>;
   using numbers = std::array<int, D>;
+  /// Of the batch and each axis.
+  using corner = std::array<std::int32_t, D + 1>;
 
-  /// `outputs`: null, or the index of a convolution's outputs.
+  /// `outputs`: null, or the index of a convolution's outputs. `bounds`: nothing, or the least and the
+  /// greatest coordinate that outputs may have.
   static std::unique_ptr<neighbourhoods_of> make(at_place at, const index_type& index,
                                                  const std::string& kind, const numbers& size,
                                                  const numbers& stride, const numbers& dilation,
                                                  const numbers& padding, bool pairs,
-                                                 const index_type* outputs) {
+                                                 const index_type* outputs,
+                                                 const std::optional<std::array<corner, 2>>& bounds) {
     const kernel_shape<D> shape{size, stride, dilation, padding};
     kernel_map_options<D> options;
+    if (bounds) options.bounds = {coordinate_of((*bounds)[0]), coordinate_of((*bounds)[1])};
     options.by_masks = true;
     options.pairs = pairs;
     for (std::size_t a = 0; a < D; ++a) {
@@ -242,6 +247,11 @@ class neighbourhoods_of final : public neighbourhoods<Place> {
   }
 
  private:
+  static coordinate<D> coordinate_of(const corner& numbers) {
+    coordinate<D> result{numbers[0], {}};
+    for (std::size_t a = 0; a < D; ++a) result.at[a] = numbers[a + 1];
+    return result;
+  }
   static std::unique_ptr<neighbourhoods_of> own(const Place& place, kernel_map<D, Place>&& map) {
     return std::make_unique<neighbourhoods_of>(place, std::move(map));
   }
@@ -319,7 +329,7 @@ void bind_axes(nb::module_& m, const char* index, const char* map) {
       .def("valid", &all::valid);
   nb::class_<maps, neighbourhoods<Place>>(m, map)
       .def_static("make", &maps::make, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-                  nb::arg(), nb::arg(), nb::arg().none())
+                  nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
       .def("outputs", &maps::outputs, nb::keep_alive<0, 1>());
 }
 

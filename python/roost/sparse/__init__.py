@@ -248,12 +248,14 @@ class _MadeMap:
         return index if self.made_outputs is None else self.made_outputs
 
 
-def _make(index, size, stride, dilation, padding, kind, outputs, pairs=False):
-    """A _MadeMap, from numbers of each axis."""
+def _make(index, shape, outputs, pairs=False):
+    """A _MadeMap, from numbers of each axis, the kind and perhaps the bounds of outputs that are to be made:
+    their least and their greatest coordinate."""
     maps = getattr(index._library.module, f"KernelMap{index.axes}")
     target = None if outputs is None else outputs._voxels
-    shape = size, stride, dilation, padding
-    map = maps.make(index._library.place(), index._voxels, kind, *shape, pairs, target)
+    size, stride, dilation, padding, kind, *bounds = shape
+    numbers = size, stride, dilation, padding, pairs, target, bounds[0] if bounds else None
+    map = maps.make(index._library.place(), index._voxels, kind, *numbers)
     made = _MadeMap(index, map, size, pairs)
     if kind != "submanifold" and outputs is None:
         made.made_outputs = CoordinateIndex.__new__(CoordinateIndex)._set(
@@ -421,7 +423,7 @@ def kernel_map(
         if outputs.axes != index.axes:
             raise ValueError(f"{what}: an index on {index.axes} axes and outputs on {outputs.axes}")
         same_device(index._library, outputs._library, what)
-    made = _make(index, *shape, outputs, bool(pairs))
+    made = _make(index, shape, outputs, bool(pairs))
     return KernelMap(made, index, made.outputs_of(index) if outputs is None else outputs, False)
 
 

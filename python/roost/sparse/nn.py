@@ -338,7 +338,7 @@ def _map_of(index, shape, outputs, what):
     if outputs is None:
         made = index._maps.get(shape)
         if made is None:
-            made = index._maps[shape] = _make(index, *shape, None)
+            made = index._maps[shape] = _make(index, shape, None)
         return KernelMap(made, index, made.outputs_of(index), False)
     if index.axes != outputs.axes:
         raise ValueError(f"{what}: voxels on {outputs.axes} axes and outputs on {index.axes}")
@@ -347,7 +347,7 @@ def _map_of(index, shape, outputs, what):
         maps = index._maps_to.setdefault(outputs, {})
         made = maps.get(shape)
         if made is None:
-            made = maps[shape] = _make(index, *shape, outputs)
+            made = maps[shape] = _make(index, shape, outputs)
     return KernelMap(made, index, outputs, False)
 
 
