@@ -1,0 +1,276 @@
+"""`SparseConvTensor`: features, their voxels, and the box that they lie in."""
+
+import copy
+import enum
+import math
+import operator
+import warnings
+from collections.abc import Sequence
+
+import torch
+
+from ...sparse import CoordinateIndex
+
+__all__ = ["ConvAlgo", "IndiceData", "SparseConvTensor"]
+
+_noted = set()
+
+
+class ConvAlgo(enum.Enum):
+    """spconv's algorithms. roost has one, so that layers ignore these."""
+
+    Native = 0
+    MaskImplicitGemm = 1
+    MaskSplitImplicitGemm = 2
+
+
+def _note(name):
+    """Says once that an argument has no effect."""
+    if name not in _noted:
+        _noted.add(name)
+        warnings.warn(f"roost.spconv: {name} has no effect; roost has one algorithm", stacklevel=4)
+
+
+class IndiceData:
+    """What a layer leaves under its indice_key: the voxels on both sides, and the map between them.
+
+    Attributes
+    ----------
+    indices, out_indices : tensor of n x (1 + axes) int32
+    spatial_shape, out_spatial_shape, ksize, stride, dilation, padding : list of int
+    is_subm : bool
+    """
+
+    def __init__(self, layer, x, out, map):
+        self.indices, self.out_indices, self.map = x.indices, out.indices, map
+        self.spatial_shape, self.out_spatial_shape = x.spatial_shape, out.spatial_shape
+        self.ksize, self.stride = layer.kernel_size, layer.stride
+        self.dilation, self.padding = layer.dilation, layer.padding
+        self.is_subm, self.algo, self.voxel_num = layer.subm, layer.algo, None
+
+
+class SparseConvTensor:
+    """Features of voxels in a box.
+
+    Parameters
+    ----------
+    features : tensor of n x channels
+    indices : tensor of n x (1 + axes) int32, on the device of the features
+        Of each row the batch and the position on 1 to 4 axes; each voxel once.
+    spatial_shape : sequence of int
+        The box: positions are from 0 to less than these.
+    batch_size : int
+    grid, voxel_num, indice_dict
+        Kept as attributes. Layers put what they leave under their indice_key into `indice_dict`.
+    benchmark, permanent_thrust_allocator, enable_timer, force_algo
+        Have no effect.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Other types and shapes. Voxels outside of the box, and voxels that come twice (whose result spconv
+        leaves open), are refused where they are first used: by the first layer or `dense`.
+
+    Notes
+    -----
+    Rows keep their order: those of a submanifold layer are those of its input. Layers with a stride number
+    their outputs in the order of `roost.sparse.CoordinateIndex`, the same each time; spconv's order depends
+    on the device and the algorithm. Set `indices`, rather than writing to it.
+    """
+
+    def __init__(
+        self,
+        features: torch.Tensor,
+        indices: torch.Tensor,
+        spatial_shape: Sequence[int],
+        batch_size: int,
+        grid: torch.Tensor | None = None,
+        voxel_num: torch.Tensor | None = None,
+        indice_dict: dict | None = None,
+        benchmark: bool = False,
+        permanent_thrust_allocator: bool = False,
+        enable_timer: bool = False,
+        force_algo: ConvAlgo | None = None,
+    ):
+        what = "roost.spconv.SparseConvTensor"
+        if getattr(indices, "ndim", None) != 2 or indices.dtype != torch.int32:
+            kind = f"{tuple(indices.shape)} {indices.dtype}" if hasattr(indices, "dtype") else type(indices)
+            raise TypeError(f"{what}: indices are {kind}; give a tensor of n x (1 + axes) int32")
+        shape = [int(each) for each in spatial_shape]
+        if len(shape) != indices.shape[1] - 1 or not 1 <= len(shape) <= 4:
+            raise ValueError(
+                f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
+                "1 to 4 axes, and the extent of each axis"
+            )
+        if any(each != given or not 0 < each < 2**31 for each, given in zip(shape, spatial_shape)):
+            raise ValueError(f"{what}: spatial_shape={list(spatial_shape)}; give whole numbers above 0")
+        self.batch_size = operator.index(batch_size)
+        if not 0 < self.batch_size < 2**31:
+            raise ValueError(f"{what}: batch_size={batch_size}; give 1 or more")
+        for name, given in {
+            "benchmark": benchmark,
+            "permanent_thrust_allocator": permanent_thrust_allocator,
+            "enable_timer": enable_timer,
+            "force_algo": force_algo,
+        }.items():
+            if given:
+                _note(name)
+        self.indices, self.spatial_shape = indices, shape
+        self._features = self._checked(features)
+        self.grid, self.voxel_num, self.benchmark, self.force_algo = grid, voxel_num, benchmark, force_algo
+        self.indice_dict = {} if indice_dict is None else indice_dict
+        self._made = None  # the indices that an index was made of, their version, the index
+
+    def _checked(self, features):
+        if getattr(features, "ndim", None) != 2 or len(features) != len(self.indices):
+            raise ValueError(
+                f"roost.spconv.SparseConvTensor: features of shape {tuple(getattr(features, 'shape', ()))} for "
+                f"{len(self.indices)} voxels; give a row of channels for each"
+            )
+        return features
+
+    @property
+    def features(self) -> torch.Tensor:
+        """The features; `replace_feature` makes a tensor with others."""
+        return self._features
+
+    @features.setter
+    def features(self, features):
+        raise ValueError(
+            "roost.spconv.SparseConvTensor: features cannot be set; x = x.replace_feature(features)"
+        )
+
+    def replace_feature(self, feature: torch.Tensor) -> "SparseConvTensor":
+        """The same voxels with other features, a tensor of n x channels."""
+        result = copy.copy(self)
+        result._features = self._checked(feature)
+        return result
+
+    def shadow_copy(self) -> "SparseConvTensor":
+        """A tensor with the same members, which are not copied."""
+        return copy.copy(self)
+
+    def select_by_index(self, valid_indices: torch.Tensor) -> "SparseConvTensor":
+        """Some of the rows, by a tensor of row numbers or of bool; nothing is left under any indice_key."""
+        result = copy.copy(self)
+        result.indices, result._features = self.indices[valid_indices], self.features[valid_indices]
+        result.indice_dict = {}
+        return result
+
+    def minus(self) -> "SparseConvTensor":
+        """The same with features of the other sign."""
+        return self.replace_feature(-self.features)
+
+    @classmethod
+    def from_dense(cls, x: torch.Tensor) -> "SparseConvTensor":
+        """The voxels of a dense tensor (batch, position on each axis, channel) that have a channel other than
+        0, by batch and position."""
+        indices = x.detach().ne(0).any(-1).nonzero()
+        return cls(x[indices.unbind(1)], indices.int(), x.shape[1:-1], x.shape[0])
+
+    @property
+    def spatial_size(self) -> int:
+        """The number of positions in the box."""
+        return math.prod(self.spatial_shape)
+
+    @property
+    def is_quantized(self) -> bool:
+        """False: there are no quantized features."""
+        return False
+
+    def find_indice_pair(self, key: str | None) -> IndiceData | None:
+        """What a layer left under an indice_key, or None."""
+        return None if key is None else self.indice_dict.get(key)
+
+    def dense(self, channels_first: bool = True) -> torch.Tensor:
+        """A tensor of (batch, channel, position on each axis), or with the channels last: 0 where there is no
+        voxel."""
+        self._voxels()  # checks them
+        features = self.features
+        result = features.new_zeros(self.batch_size, *self.spatial_shape, features.shape[1])
+        result[self.indices.long().unbind(1)] = features
+        return result.movedim(-1, 1).contiguous() if channels_first else result
+
+    def __add__(self, other: "SparseConvTensor | torch.Tensor") -> "SparseConvTensor":
+        """The sum of features with those of a tensor of the same voxels in the same order."""
+        if isinstance(other, SparseConvTensor):
+            self._check_same(other, "roost.spconv.SparseConvTensor")
+        return self.replace_feature(self.features + getattr(other, "features", other))
+
+    __radd__ = __add__
+
+    def __len__(self) -> int:
+        """The number of voxels."""
+        return len(self.indices)
+
+    def __repr__(self):
+        return f"SparseConvTensor[shape={self._features.shape}]"
+
+    @torch.compiler.disable
+    def _check_same(self, other, what):
+        if self.indices is not other.indices and not torch.equal(self.indices, other.indices):
+            raise ValueError(
+                f"{what}: tensors of other voxels, or in another order; use functional.sparse_add"
+            )
+        if (self.spatial_shape, self.batch_size) != (other.spatial_shape, other.batch_size):
+            raise ValueError(
+                f"{what}: boxes of {self.spatial_shape} and {other.spatial_shape}, with "
+                f"{self.batch_size} and {other.batch_size} batches"
+            )
+
+    @torch.compiler.disable
+    def _voxels(self):
+        """The index of the rows, made if it is not there, after the checks of voxels."""
+        what, indices, axes = "roost.spconv.SparseConvTensor", self.indices, len(self.spatial_shape)
+        version = None if indices.is_inference() else indices._version
+        if self._made is None or self._made[0] is not indices or self._made[1] != version:
+            if indices.device != self.features.device:
+                raise ValueError(f"{what}: features on {self.features.device}, indices on {indices.device}")
+            if axes == 1:  # with an axis of one voxel
+                indices = torch.nn.functional.pad(indices, (0, 1))
+            index = CoordinateIndex(indices.detach(), order="input")
+            if len(index) != len(self.features):
+                raise ValueError(
+                    f"{what}: {index.duplicates} of {len(indices)} voxels come twice; give each once"
+                )
+            self._made = self.indices, version, index
+        index = self._made[2]
+        least, greatest = index.bounds or ((0,) * (axes + 1), (-1,) * (axes + 1))
+        extents = self.batch_size, *self.spatial_shape
+        if min(least) < 0 or any(last >= extent for last, extent in zip(greatest, extents)):
+            raise ValueError(
+                f"{what}: voxels from {least[: axes + 1]} to {greatest[: axes + 1]}, beyond {self.batch_size} "
+                f"batches of spatial_shape {self.spatial_shape}"
+            )
+        return index
+
+    def _with(self, features, index, spatial_shape, indices=None):
+        """A tensor of other voxels, whose index is there."""
+        result = copy.copy(self)
+        if indices is None:
+            indices = torch.as_tensor(index.coordinates)[:, : len(spatial_shape) + 1].contiguous()
+        version = None if indices.is_inference() else indices._version
+        result.indices, result.spatial_shape, result._features = indices, spatial_shape, features
+        result._made = indices, version, index
+        return result
+
+
+def _numbers(axes, given, name, what, least):
+    """A whole number for each axis."""
+    numbers = list(given) if hasattr(given, "__len__") else [given] * axes
+    try:
+        numbers = [operator.index(each) for each in numbers]
+    except TypeError:
+        numbers = []
+    if len(numbers) != axes or not all(least <= each < 2**31 for each in numbers):
+        raise ValueError(
+            f"{what}: {name}={given!r}; give a whole number from {least} on, or one for each axis"
+        )
+    return numbers
+
+
+def _cast(features):
+    """Features as autocast on a GPU has them."""
+    if features.is_cuda and torch.is_autocast_enabled("cuda"):
+        return features.to(torch.get_autocast_dtype("cuda"))
+    return features
