@@ -62,16 +62,12 @@ class Backbone(nn.Module):
         self.conv1 = spconv.SparseSequential(*stage(1, 1))
         self.conv2 = spconv.SparseSequential(down(16, 32, "spconv2"), *stage(2, 2))
         self.conv3 = spconv.SparseSequential(down(32, 64, "spconv3"), *stage(3, 2))
-        self.conv4 = spconv.SparseSequential(
-            down(64, widths[3], "spconv4", padding=(0, 1, 1)), *stage(4, 2)
-        )
+        self.conv4 = spconv.SparseSequential(down(64, widths[3], "spconv4", padding=(0, 1, 1)), *stage(4, 2))
         self.conv_out = down(widths[3], last, "spconv_down2", (3, 1, 1), (2, 1, 1), 0)
 
     def forward(self, features, coordinates, batch_size):
         """The picture from above: batch x (channels * heights) x y x x, of voxels (batch, z, y, x)."""
-        x = spconv.SparseConvTensor(
-            features, coordinates, self.spatial_shape, batch_size
-        )
+        x = spconv.SparseConvTensor(features, coordinates, self.spatial_shape, batch_size)
         for layer in (self.conv_input, self.conv1, self.conv2, self.conv3, self.conv4):
             x = layer(x)
         dense = self.conv_out(x).dense()
@@ -105,9 +101,7 @@ def main():
         picture.square().mean().backward()
         seconds = time.perf_counter() - start
         assert picture.shape == (2, 256, shape[1] // 8, shape[2] // 8)
-        assert all(
-            each.grad.isfinite().all() and each.grad.any() for each in net.parameters()
-        )
+        assert all(each.grad.isfinite().all() and each.grad.any() for each in net.parameters())
         print(f"{tuple(picture.shape)} of {len(coordinates)} voxels, there and back in {seconds:.2f} s")
 
 

@@ -5,6 +5,7 @@ import doctest
 import gc
 import importlib.util
 import io
+import math
 import weakref
 
 import pytest
@@ -397,6 +398,76 @@ def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call()
     assert str(caught.value).startswith("roost") and "\n" not in str(caught.value)
+
+
+def voxels_of(points, batch, size, bounds):
+    """The points of each voxel, by a loop."""
+    found = {}
+    for i, (point, b) in enumerate(zip(points.detach().cpu(), batch.tolist())):
+        low = torch.tensor(bounds[: len(size)] if bounds else [0.0] * len(size), dtype=points.dtype)
+        at = ((point[: len(size)] - low) / torch.tensor(size, dtype=points.dtype)).floor()
+        most = [round((h - w) / s) for w, h, s in zip(bounds, bounds[len(size) :], size)] if bounds else None
+        if most is None or all(0 <= n < m for n, m in zip(at.tolist(), most)):
+            found.setdefault((b, *map(int, at.tolist())), []).append(i)
+    return found
+
+
+@pytest.mark.parametrize("reduce", ["mean", "sum", "max", "count"])
+@pytest.mark.parametrize("axes, bounded", [(2, False), (3, True), (3, False), (4, True)])
+def test_voxelize(device, reduce, axes, bounded):
+    torch.manual_seed(axes)
+    size = [0.5, 0.25, 1.0, 2.0][:axes]
+    bounds = [-0.5] * axes + [1.5] * axes if bounded else None
+    points = (torch.rand(300, axes + 2, dtype=torch.float64) * 4 - 2).to(device)
+    if bounded:
+        points[5, 1] = math.nan
+    points.requires_grad_()
+    batch = torch.randint(-1, 2, (300,), device=device)
+    x = nn.Voxelize(size, bounds, reduce, axes)(points, batch)
+    found = voxels_of(points, batch, size, bounds)
+    assert sorted(map(tuple, x.coordinates.tolist())) == sorted(found)
+    groups = [points[found[tuple(c)]] for c in x.coordinates.tolist()]
+    if reduce == "count":
+        assert x.features.tolist() == [[len(each)] for each in groups]
+        return
+    of = {"mean": lambda g: g.mean(0), "sum": lambda g: g.sum(0), "max": lambda g: g.amax(0)}[reduce]
+    assert_same(x.features, torch.stack([of(each) for each in groups]), [points])
+
+
+@pytest.mark.parametrize("reduce", ["mean", "sum", "max"])
+def test_gradients_of_voxels(device, reduce):
+    torch.manual_seed(0)
+    fixed, free = torch.rand(12, 3, dtype=torch.float64), torch.randn(12, 2, dtype=torch.float64)
+    layer = nn.Voxelize(0.6, reduce=reduce)
+
+    def features(free):  # not those of positions, which choose the voxel
+        return layer(torch.cat([fixed.to(device), free], 1)).features[:, 3:]
+
+    assert torch.autograd.gradcheck(features, [free.to(device).requires_grad_()])
+    assert len(layer(torch.zeros(0, 4, device=device))) == 0
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: nn.Voxelize(0), "size"),
+        (lambda: nn.Voxelize([1, 1]), "size"),
+        (lambda: nn.Voxelize(1, [0, 0, 0, 1, 1]), "range"),
+        (lambda: nn.Voxelize(1, [0, 0, 0, 1, 1, 0]), "range"),
+        (lambda: nn.Voxelize(1, reduce="min"), "reduce"),
+        (lambda: nn.Voxelize(1, axes=1), "axes"),
+        (lambda: nn.Voxelize(1)(torch.ones(3, 2)), "n x 3"),
+        (lambda: nn.Voxelize(1)(torch.ones(3, 3).int()), "floats"),
+        (lambda: nn.Voxelize(1)(torch.ones(3, 3), torch.zeros(2).int()), "n integers"),
+        (lambda: nn.Voxelize(1)(torch.ones(3, 3), torch.zeros(3)), "n integers"),
+        (lambda: nn.Voxelize(1)(torch.ones(3, 3), torch.full((3,), 2**31)), "32 bits"),
+        (lambda: nn.Voxelize(1)(torch.full((3, 3), math.inf)), "finite"),
+        (lambda: nn.Voxelize(1)(torch.full((3, 3), 3e9)), "2\\^31"),
+    ],
+)
+def test_wrong_voxelizing(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
 
 
 def test_examples_in_docstrings():

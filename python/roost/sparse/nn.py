@@ -42,6 +42,7 @@ __all__ = [
     "SparseTensor",
     "SubmanifoldConv2d",
     "SubmanifoldConv3d",
+    "Voxelize",
     "cat",
     "load_spconv",
 ]
@@ -612,6 +613,100 @@ class SparseMaxPool2d(_MaxPool):
     """`SparseMaxPool3d` on two axes."""
 
     _axes = 2
+
+
+class Voxelize(torch.nn.Module):
+    """Points to voxels: a SparseTensor with the mean, the sum or the largest numbers of each voxel's points.
+
+    Parameters
+    ----------
+    size : float, or a sequence of one for each axis
+        Of a voxel. Position p lies in voxel ``floor((p - low) / size)``, computed in the type of the points.
+    range : sequence of floats, or None
+        The least position on each axis, then the greatest: points in no voxel of that box (of
+        ``round((high - low) / size)`` voxels) are left out, and so are those that are not finite. None: all
+        points count, from 0 on in both directions.
+    reduce : "mean", "sum", "max" or "count"
+        "count": one channel, the number of points.
+    axes : 2, 3 or 4
+        The first columns of points are positions.
+
+    Examples
+    --------
+    >>> import torch, roost.sparse.nn as nn
+    >>> points = torch.tensor([[0.1, 0.2, 5.0], [0.3, 0.1, 7.0], [3.5, 0.1, 1.0]])
+    >>> x = nn.Voxelize(1.0, axes=2)(points)
+    >>> x.coordinates.tolist(), x.features[:, 2].tolist()
+    ([[0, 0, 0], [0, 3, 0]], [6.0, 1.0])
+    """
+
+    def __init__(self, size, range=None, reduce="mean", axes=3):
+        super().__init__()
+        what = "roost.sparse.nn.Voxelize"
+        if axes not in (2, 3, 4) or reduce not in ("mean", "sum", "max", "count"):
+            raise ValueError(
+                f"{what}: axes={axes!r}, reduce={reduce!r}; give 2 to 4, and mean, sum, max or count"
+            )
+        sizes = list(size) if hasattr(size, "__len__") else [size] * axes
+        bounds = None if range is None else list(range)
+        if len(sizes) != axes or not all(0 < each < math.inf for each in sizes):
+            raise ValueError(f"{what}: size={size!r}; give a number above 0, or one for each of {axes} axes")
+        if bounds is not None:
+            pairs = list(zip(bounds[:axes], bounds[axes:]))
+            if len(bounds) != 2 * axes or not all(-math.inf < low < high < math.inf for low, high in pairs):
+                raise ValueError(
+                    f"{what}: range={range!r}; give {axes} least positions, then {axes} greatest"
+                )
+        self.size, self.range, self.reduce, self.axes = sizes, bounds, reduce, axes
+
+    def forward(self, points, batch=None):
+        """A SparseTensor, which is the same each time. Gradients go to all points of a mean or a sum, and to
+        those with the largest numbers, of equal ones in equal parts.
+
+        Parameters
+        ----------
+        points : tensor of n x (axes + c)
+            Positions are features, too.
+        batch : tensor of n integers, or None
+            Of each point; None: 0.
+
+        Raises
+        ------
+        ValueError
+            Other shapes; without a range points that are not finite, or beyond 2^31 voxels.
+        """
+        what, axes = "roost.sparse.nn.Voxelize", self.axes
+        if points.ndim != 2 or points.shape[1] < axes or not points.is_floating_point():
+            raise ValueError(
+                f"{what}: points of shape {tuple(points.shape)}, {points.dtype}; give n x {axes} or more floats"
+            )
+        if batch is None:
+            batch = torch.zeros(len(points), dtype=torch.int32, device=points.device)
+        if batch.shape != points.shape[:1] or batch.is_floating_point() or batch.dtype == torch.bool:
+            raise ValueError(f"{what}: batches of shape {tuple(batch.shape)}, {batch.dtype}; give n integers")
+        low = points.new_tensor(self.range[:axes] if self.range else [0] * axes)
+        at = ((points[:, :axes].detach() - low) / points.new_tensor(self.size)).floor()
+        if self.range:
+            spans = zip(self.range[:axes], self.range[axes:], self.size)
+            extents = at.new_tensor([round((high - least) / size) for least, high, size in spans])
+            inside = ((at >= 0) & (at < extents)).all(1).nonzero()[:, 0]
+            points, at, batch = points[inside], at[inside], batch[inside]
+        elif not bool(((at >= -(2**31)) & (at < 2**31)).all()):
+            raise ValueError(f"{what}: points that are not finite, or beyond 2^31 voxels; give a range")
+        if len(batch) and not -(2**31) <= int(batch.min()) <= int(batch.max()) < 2**31:
+            raise ValueError(f"{what}: batches beyond 32 bits")
+        index = CoordinateIndex(torch.cat([batch.int()[:, None], at.int()], 1))
+        rows = torch.as_tensor(index.rows_of_input())
+        counts = rows.bincount(minlength=len(index))
+        if self.reduce == "count" or not len(index):
+            channels = 1 if self.reduce == "count" else points.shape[1]
+            return SparseTensor(counts[:, None].expand(-1, channels).to(points.dtype), index)
+        # Each voxel's points side by side: sums in one order, unlike those of index_add on a GPU.
+        grouped = points[rows.argsort(stable=True)]
+        return SparseTensor(torch.segment_reduce(grouped, self.reduce, lengths=counts, axis=0), index)
+
+    def extra_repr(self):
+        return f"{self.size}, range={self.range}, reduce={self.reduce!r}, axes={self.axes}"
 
 
 def load_spconv(module, state, strict=True):

@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -7,8 +7,8 @@ from . import CoordinateIndex
 
 __all__ = [
     "Sequential", "SparseConv2d", "SparseConv3d", "SparseConvTranspose2d", "SparseConvTranspose3d",
-    "SparseMaxPool2d", "SparseMaxPool3d", "SparseTensor", "SubmanifoldConv2d", "SubmanifoldConv3d", "cat",
-    "load_spconv",
+    "SparseMaxPool2d", "SparseMaxPool3d", "SparseTensor", "SubmanifoldConv2d", "SubmanifoldConv3d", "Voxelize",
+    "cat", "load_spconv",
 ]
 
 _Each = int | Sequence[int]  # for all axes, or one for each
@@ -74,3 +74,12 @@ class _MaxPool(torch.nn.Module):
 
 class SparseMaxPool2d(_MaxPool): ...
 class SparseMaxPool3d(_MaxPool): ...
+
+class Voxelize(torch.nn.Module):
+    size: list[float]
+    range: list[float] | None
+    reduce: str
+    axes: int
+    def __init__(self, size: float | Sequence[float], range: Sequence[float] | None = ...,
+                 reduce: Literal["mean", "sum", "max", "count"] = ..., axes: int = ...) -> None: ...
+    def forward(self, points: torch.Tensor, batch: torch.Tensor | None = ...) -> SparseTensor: ...

@@ -18,7 +18,19 @@ What differs from spconv is in docs/coming-from.md.
 
 from . import pytorch
 from .pytorch import *
-from .pytorch import __all__ as _names
+from .pytorch import functional, ops, utils
 
-__all__ = ["pytorch"]
-__all__ += _names
+# fmt: off
+__all__ = [
+    "AddTable", "AddTableMisaligned", "ConcatTable", "ConvAlgo", "Identity", "JoinTable", "RemoveGrid",
+    "SparseAvgPool", "SparseAvgPool1d", "SparseAvgPool2d", "SparseAvgPool3d", "SparseBatchNorm",
+    "SparseConv1d", "SparseConv2d", "SparseConv3d", "SparseConv4d", "SparseConvTensor",
+    "SparseConvTranspose1d", "SparseConvTranspose2d", "SparseConvTranspose3d", "SparseConvTranspose4d",
+    "SparseConvolution", "SparseGlobalAvgPool", "SparseGlobalMaxPool", "SparseIdentity",
+    "SparseInverseConv1d", "SparseInverseConv2d", "SparseInverseConv3d", "SparseInverseConv4d",
+    "SparseMaxPool", "SparseMaxPool1d", "SparseMaxPool2d", "SparseMaxPool3d", "SparseMaxPool4d",
+    "SparseModule", "SparseReLU", "SparseSequential", "SparseSyncBatchNorm", "SubMConv1d", "SubMConv2d",
+    "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "functional", "is_sparse_conv",
+    "is_spconv_module", "ops", "pytorch", "saved_weight_layout", "utils",
+]
+# fmt: on

@@ -2,14 +2,22 @@
 
 from . import functional, ops, utils
 from .conv import *
-from .conv import __all__ as _conv
 from .core import ConvAlgo, SparseConvTensor
 from .modules import *
-from .modules import __all__ as _modules
 from .pool import *
-from .pool import __all__ as _pool
 from .tables import AddTable, AddTableMisaligned, ConcatTable, JoinTable
 
-__all__ = ["AddTable", "AddTableMisaligned", "ConcatTable", "ConvAlgo", "JoinTable", "SparseConvTensor"]
-__all__ += ["functional", "ops", "utils"]
-__all__ += _conv + _modules + _pool
+# fmt: off
+__all__ = [
+    "AddTable", "AddTableMisaligned", "ConcatTable", "ConvAlgo", "Identity", "JoinTable", "RemoveGrid",
+    "SparseAvgPool", "SparseAvgPool1d", "SparseAvgPool2d", "SparseAvgPool3d", "SparseBatchNorm",
+    "SparseConv1d", "SparseConv2d", "SparseConv3d", "SparseConv4d", "SparseConvTensor",
+    "SparseConvTranspose1d", "SparseConvTranspose2d", "SparseConvTranspose3d", "SparseConvTranspose4d",
+    "SparseConvolution", "SparseGlobalAvgPool", "SparseGlobalMaxPool", "SparseIdentity",
+    "SparseInverseConv1d", "SparseInverseConv2d", "SparseInverseConv3d", "SparseInverseConv4d",
+    "SparseMaxPool", "SparseMaxPool1d", "SparseMaxPool2d", "SparseMaxPool3d", "SparseMaxPool4d",
+    "SparseModule", "SparseReLU", "SparseSequential", "SparseSyncBatchNorm", "SubMConv1d", "SubMConv2d",
+    "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "functional", "is_sparse_conv",
+    "is_spconv_module", "ops", "saved_weight_layout", "utils",
+]
+# fmt: on
