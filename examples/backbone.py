@@ -1,5 +1,5 @@
-"""The backbones of SECOND and CenterPoint, with the numbers that OpenPCDet configures: points of a scan, in
-voxels, to a picture from above. For spconv itself one import is another.
+"""The backbones of SECOND and CenterPoint, with the numbers that OpenPCDet configures:
+voxels of a scan to a picture from above. For spconv itself one import is another.
 
     python examples/backbone.py [--full] [--device cuda]
 """
@@ -23,7 +23,9 @@ def submanifold(inputs, outputs, key):
 
 
 def down(inputs, outputs, key, size=3, stride=2, padding=1):
-    conv = spconv.SparseConv3d(inputs, outputs, size, stride, padding, bias=False, indice_key=key)
+    conv = spconv.SparseConv3d(
+        inputs, outputs, size, stride, padding, bias=False, indice_key=key
+    )
     return spconv.SparseSequential(conv, norm(outputs), nn.ReLU())
 
 
@@ -62,12 +64,16 @@ class Backbone(nn.Module):
         self.conv1 = spconv.SparseSequential(*stage(1, 1))
         self.conv2 = spconv.SparseSequential(down(16, 32, "spconv2"), *stage(2, 2))
         self.conv3 = spconv.SparseSequential(down(32, 64, "spconv3"), *stage(3, 2))
-        self.conv4 = spconv.SparseSequential(down(64, widths[3], "spconv4", padding=(0, 1, 1)), *stage(4, 2))
+        self.conv4 = spconv.SparseSequential(
+            down(64, widths[3], "spconv4", padding=(0, 1, 1)), *stage(4, 2)
+        )
         self.conv_out = down(widths[3], last, "spconv_down2", (3, 1, 1), (2, 1, 1), 0)
 
     def forward(self, features, coordinates, batch_size):
-        """The picture from above: batch x (channels * heights) x y x x, of voxels (batch, z, y, x)."""
-        x = spconv.SparseConvTensor(features, coordinates, self.spatial_shape, batch_size)
+        """Voxels (batch, z, y, x) to batch x (channels * heights) x y x x."""
+        x = spconv.SparseConvTensor(
+            features, coordinates, self.spatial_shape, batch_size
+        )
         for layer in (self.conv_input, self.conv1, self.conv2, self.conv3, self.conv4):
             x = layer(x)
         dense = self.conv_out(x).dense()
@@ -79,14 +85,16 @@ def scene(spatial_shape, batch_size, voxels):
     depth, height, width = spatial_shape
     batch = torch.arange(voxels) % batch_size
     y, x = torch.randint(height, (voxels,)), torch.randint(width, (voxels,))
-    z = (depth / 4 * (1 + torch.sin(x / 40) * torch.cos(y / 30))).long() + torch.randint(3, (voxels,))
+    z = (
+        depth / 4 * (1 + torch.sin(x / 40) * torch.cos(y / 30))
+    ).long() + torch.randint(3, (voxels,))
     found = torch.stack([batch, z.clamp_max(depth - 1), y, x], 1).unique(dim=0)
     return found[torch.randperm(len(found))].int()
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--full", action="store_true", help="a scan of KITTI's size, 60,000 voxels")
+    parser.add_argument("--full", action="store_true", help="60,000 voxels")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     shape, voxels = ((41, 1600, 1408), 60000) if args.full else ((41, 80, 64), 2000)
@@ -101,8 +109,10 @@ def main():
         picture.square().mean().backward()
         seconds = time.perf_counter() - start
         assert picture.shape == (2, 256, shape[1] // 8, shape[2] // 8)
-        assert all(each.grad.isfinite().all() and each.grad.any() for each in net.parameters())
-        print(f"{tuple(picture.shape)} of {len(coordinates)} voxels, there and back in {seconds:.2f} s")
+        assert all(
+            each.grad.isfinite().all() and each.grad.any() for each in net.parameters()
+        )
+        print(f"{len(coordinates)} voxels, there and back in {seconds:.2f} s")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
     >>> import torch, roost.spconv as spconv
     >>> voxels = torch.tensor([[0, 1, 1, 1], [0, 1, 1, 2], [0, 4, 4, 4]], dtype=torch.int32)
-    >>> x = spconv.SparseConvTensor(torch.ones(3, 16), voxels, spatial_shape=[5, 5, 5], batch_size=1)
+    >>> x = spconv.SparseConvTensor(torch.ones(3, 16), voxels, [5, 5, 5], batch_size=1)
     >>> net = spconv.SparseSequential(
     ...     spconv.SubMConv3d(16, 32, 3, indice_key="subm1"),
     ...     torch.nn.ReLU(),
