@@ -167,7 +167,7 @@ def test_strided_in_a_box(device, axes, size, stride, padding, dilation):
 
 def test_sizes_of_each_axis(device):
     x = tensor((6, 7, 8), device=device, n=50)
-    numbers = [(2, 1, 3), (0, 1, 2), (1, 2, 1)]
+    numbers = [np.array([2, 1, 3]), (0, 1, 2), [1, 2, 1]]
     conv = layer("SparseConv3d", 3, 4, (3, 2, 5), *numbers, device=device)
     check_strided(x, conv(x), conv, [list(each) for each in numbers])
 
@@ -176,6 +176,7 @@ def test_sizes_of_each_axis(device):
 @pytest.mark.parametrize("size, stride, padding", [(3, 2, 1), (2, 2, 0), (3, 1, 0), (5, 3, 2)])
 def test_transposed(device, axes, size, stride, padding):
     x = tensor(SHAPES[axes], device=device, n=12)
+    size = np.array(size)  # a number, too
     conv = layer(f"SparseConvTranspose{axes}d", 3, 4, size, stride, padding, device=device)
     y = conv(x)
     up = getattr(F, f"conv_transpose{axes}d")
@@ -241,6 +242,8 @@ def test_one_voxel_of_a_kernel_multiplies_as_in_spconv(device):
         expected = x.features @ conv.weight.flatten().view(3, 4) + conv.bias
         same(y.features, expected, [x.features, conv.weight, conv.bias])
         assert y.indices is x.indices
+        last = conv.to(memory_format=torch.channels_last_3d)(x)
+        assert torch.equal(last.features, y.features)
 
 
 def test_tensors(device):

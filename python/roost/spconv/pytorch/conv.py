@@ -255,8 +255,10 @@ class SparseConvolution(_MapLayer):
         if x.features.shape[1] != self.in_channels:
             raise ValueError(f"{self._what}: {x.features.shape[1]} channels; give {self.in_channels}")
         if self.conv1x1:
-            features = x.features @ self.weight.view(self.in_channels, self.out_channels)
-            out = x.replace_feature(features if self.bias is None else features + self.bias)
+            weight = self.weight.reshape(self.in_channels, self.out_channels)
+            out = x.replace_feature(
+                x.features @ weight if self.bias is None else torch.addmm(self.bias, x.features, weight)
+            )
         elif self.inverse:
             out = self._inverse(x)
         else:

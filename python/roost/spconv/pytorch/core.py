@@ -257,7 +257,10 @@ class SparseConvTensor:
 
 def _numbers(axes, given, name, what, least):
     """A whole number for each axis."""
-    numbers = list(given) if hasattr(given, "__len__") else [given] * axes
+    try:
+        numbers = list(given)
+    except TypeError:
+        numbers = [given] * axes
     try:
         numbers = [operator.index(each) for each in numbers]
     except TypeError:
