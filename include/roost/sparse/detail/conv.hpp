@@ -91,7 +91,7 @@ void convolve(const Place& place, const kernel_map_view& map, const conv_channel
   check_neighbours(map, outputs, where);
   const type* const added = bias.empty() ? nullptr : bias.data();
   if (outputs == 0) return;
-  backend::template with_product<type>(channels, columns, [&](auto product) {
+  backend::template with_product<type>(place, channels, columns, [&](auto product) {
     backend::convolve(product, place, map, outputs, channels, Turned, from, by, added, to);
   });
 }
@@ -112,9 +112,9 @@ void weight_gradient(const Place& place, const kernel_map_view& map, const conv_
       conv_memory(weight_gradient, map.volume, channels.in * channels.out, "weight_gradient", where);
   check_neighbours(map, outputs, where);
   if (map.volume == 0) return;
-  backend::template with_product<type>(channels, std::max(channels.in, channels.out), [&](auto product) {
-    backend::weight_gradient(product, place, map, outputs, channels, from, by, to);
-  });
+  backend::template with_product<type>(
+      place, channels, std::max(channels.in, channels.out),
+      [&](auto product) { backend::weight_gradient(product, place, map, outputs, channels, from, by, to); });
 }
 
 template <class Place, class Gradient, class Output>

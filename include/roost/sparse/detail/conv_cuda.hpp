@@ -149,6 +149,10 @@ struct block_product {
     constexpr std::uint32_t across = Columns / piece;
     return left_size + i / across * right_stride + i % across * piece;
   }
+  ROOST_FN static constexpr std::uint32_t turned_right_index(std::uint32_t row, std::uint32_t number) {
+    return left_size + row * right_stride + number;
+  }
+  static constexpr bool packs_columns = false;
   ROOST_FN static constexpr std::uint32_t packed_index(std::uint32_t depth, std::uint32_t column) {
     return depth * Columns + column;
   }
@@ -209,38 +213,65 @@ struct pad_rows {
   }
 };
 
+/// The product of a block by the means of the device that it is compiled for, and the shared memory that it
+/// takes by any, since the host does not know which one runs.
+template <class ByWarps, class ByGroups, bool Groups>
+struct either_product {
+  using block = std::conditional_t<Groups && ROOST_WGMMA, ByGroups, ByWarps>;
+  static constexpr std::size_t bytes = Groups ? std::max(ByWarps::bytes, ByGroups::bytes) : ByWarps::bytes;
+};
+
 /// How a tile of output rows is multiplied.
 template <class T, int Columns, bool Tensor>
 struct conv_tile {
-  static constexpr int rows = 128, slice = conv_slice<T>;
-  static constexpr bool is_half = Tensor && sizeof(T) == 2;
-  using by_warps = block_product<T, rows, Columns, slice, false, Tensor, rows, (Columns > 64 ? 4 : 3)>;
-  using by_group = warp_group_product<T, Columns, (Columns > 64 ? 5 : 4)>;
-  using block = std::conditional_t<is_half && ROOST_WGMMA, by_group, by_warps>;
-  /// The maximum of both, since the host does not know which one runs.
-  static constexpr std::size_t bytes =
-      is_half ? std::max(by_warps::bytes, sizeof(T) * by_group::stages * by_group::stage_size)
-              : by_warps::bytes;
+  static constexpr int rows = 128, threads = Columns > 128 ? 256 : 128, slice = conv_slice<T>;
+  using product =
+      either_product<block_product<T, rows, Columns, slice, false, Tensor, threads, (Columns > 64 ? 4 : 3)>,
+                     warp_group_product<T, rows, Columns, false,
+                                        (Columns > 128  ? 8
+                                         : Columns > 64 ? 5
+                                                        : 4)>,
+                     Tensor && sizeof(T) == 2>;
+  using block = typename product::block;
+  static constexpr std::size_t bytes = product::bytes;
 };
 
 /// Packs weights [offset][in][out] as [offset][panel][slice] with zeros at the borders, each slice in the
-/// layout of the tile. Turned: transposed to [offset][out][in] first.
-template <class T, int Columns, bool Tensor>
+/// layout of the tile; some numbers of a column at once. Turned: transposed to [offset][out][in] first.
+template <class T, int Columns, bool Tensor, bool Turned>
 struct pack_for_cuda {
   using tile = conv_tile<T, Columns, Tensor>;
+  static constexpr int at_once = 8, pieces = tile::slice / at_once;
   const T* weights;
   std::uint32_t depth, padded_depth, columns, panels;
-  bool turned;
   T* packed;
 
+  std::size_t size(std::size_t volume) const { return volume * panels * padded_depth * Columns / at_once; }
+
   ROOST_FN void operator()(std::size_t i) const {
-    const std::size_t d = i / Columns % padded_depth, rest = i / Columns / padded_depth,
-                      c = rest % panels * Columns + i % Columns, k = rest / panels;
-    const bool there = d < depth && c < columns;
-    const std::uint32_t in_slice = static_cast<std::uint32_t>(d % tile::slice);
-    packed[i - i % Columns - in_slice * Columns +
-           tile::block::packed_index(in_slice, static_cast<std::uint32_t>(i % Columns))] =
-        there ? weights[k * depth * columns + (turned ? c * depth + d : d * columns + c)] : T(0.f);
+    // Consecutive threads read consecutive numbers.
+    const auto in_slice = static_cast<std::uint32_t>(i % (pieces * Columns)),
+               column = Turned ? in_slice / pieces : in_slice % Columns,
+               first = (Turned ? in_slice % pieces : in_slice / Columns) * at_once;
+    const std::size_t slices = padded_depth / tile::slice, rest = i / (pieces * Columns),
+                      d = rest % slices * tile::slice + first, k = rest / slices / panels,
+                      c = rest / slices % panels * Columns + column;
+    T numbers[at_once];
+    ROOST_UNROLL
+    for (int j = 0; j < at_once; ++j) {
+      const bool there = d + j < depth && c < columns;
+      numbers[j] = there ? weights[k * depth * columns + (Turned ? c * depth + d + j : (d + j) * columns + c)]
+                         : T(0.f);
+    }
+    T* const to = packed + rest * tile::slice * Columns;
+    if constexpr (tile::block::packs_columns) {
+      uint4 word;
+      memcpy(&word, numbers, sizeof(word));
+      *reinterpret_cast<uint4*>(to + tile::block::packed_index(first, column)) = word;
+    } else {
+      ROOST_UNROLL
+      for (int j = 0; j < at_once; ++j) to[tile::block::packed_index(first + j, column)] = numbers[j];
+    }
   }
 };
 
@@ -249,8 +280,9 @@ template <class T, int Columns, bool Tensor>
 struct convolve_rows {
   using layout = conv_tile<T, Columns, Tensor>;
   using block = typename layout::block;
-  static constexpr int tile = layout::rows, threads = tile, slice = layout::slice, offsets_at_once = 32;
-  static constexpr int teams_at_once = Columns > 64 ? 2 : Columns > 32 ? 3 : 4;
+  static constexpr int tile = layout::rows, threads = layout::threads, slice = layout::slice;
+  static constexpr int teams_at_once = Columns > 128 ? 1 : Columns > 64 ? 2 : Columns > 32 ? 3 : 4;
+  static constexpr int offsets_at_once = 32;
   static constexpr std::size_t alignment = 512;  // of stages
 
   kernel_map_view map;
@@ -258,6 +290,10 @@ struct convolve_rows {
   bool aligned_output;                                  // rows are whole pieces of 16 bytes
   const T *input, *weights, *bias;                      // weights are packed; no bias: null
   T* output;
+  /// If there are more than one, each processes a share of the offsets, whose sums are added later:
+  /// [split][row][column].
+  std::uint32_t splits;
+  conv_sum<T>* sums_of_splits;
 
   static std::size_t scratch_bytes() {
     return ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + layout::bytes + alignment;
@@ -273,25 +309,27 @@ struct convolve_rows {
     std::uint32_t* const sources = rows + tile;  // [offset of the mask][row]
 
     const std::uint64_t outputs = map.device_outputs != nullptr ? *map.device_outputs : map.outputs,
-                        first = index / panels * tile;
+                        first = index / panels / splits * tile;
     if (first >= outputs) return;
     const std::uint32_t panel = static_cast<std::uint32_t>(index % panels), thread = threadIdx.x,
+                        split = static_cast<std::uint32_t>(index / panels % splits),
                         count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, outputs - first));
     const bool mine = thread < count;
     const std::uint64_t my_row = !mine                  ? 0
                                  : map.order != nullptr ? map.order[first + thread]
                                                         : first + thread;
-    rows[thread] = static_cast<std::uint32_t>(my_row);
+    if (thread < tile) rows[thread] = static_cast<std::uint32_t>(my_row);
     const std::uint32_t* const neighbours = map.order != nullptr ? map.ordered_neighbours : map.neighbours;
 
     typename block::product sums;
     const int slices = static_cast<int>(padded_depth) / block::slice;
     for (std::uint32_t word = 0; word < map.words; ++word) {
       std::uint32_t offsets = 0, of_my_rows = 0;
-      find_offsets(mine ? map.masks[my_row * map.words + word] : 0, offsets_of_warp, offsets, of_my_rows);
+      const std::uint32_t mask = mine ? map.masks[my_row * map.words + word] & bits_of(split, word) : 0;
+      find_offsets(mask, offsets_of_warp, offsets, of_my_rows);
       const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
       std::uint32_t* to_row = sources + thread;
-      for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += tile)
+      for (std::uint32_t left = thread < tile ? offsets : 0; left != 0; left &= left - 1, to_row += tile)
         // Asynchronous, since otherwise each offset would wait for the previous one.
         mine ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
              : static_cast<void>(*to_row = row_of_none);
@@ -300,13 +338,22 @@ struct convolve_rows {
       __syncthreads();
       add_products(sums, memory, sources, word, panel, offsets, of_my_rows, slices);
     }
-    write(block::gather(sums, memory), rows, count, panel);
+    write(block::gather(sums, memory), rows, count, panel, split);
 #endif
   }
 
 #if ROOST_ON_DEVICE
  private:
   static constexpr int piece = block::piece;
+
+  /// The bits of a mask's word that a split processes.
+  __device__ std::uint32_t bits_of(std::uint32_t split, std::uint32_t word) const {
+    const auto below = [&](std::uint32_t end) {
+      const std::uint32_t bits = end > word * 32 ? end - word * 32 : 0;
+      return bits < 32 ? (1u << bits) - 1 : ~0u;
+    };
+    return below(map.volume * (split + 1) / splits) & ~below(map.volume * split / splits);
+  }
 
   /// The offsets of a mask's word at which some row of the tile, or of this warp's part, has a neighbour.
   __device__ static void find_offsets(std::uint32_t mask, std::uint32_t* offsets_of_warp,
@@ -370,8 +417,14 @@ struct convolve_rows {
 
   /// Writes a panel of columns of the tile's rows.
   __device__ void write(const typename block::sum* sums, const std::uint32_t* rows, std::uint32_t count,
-                        std::uint32_t panel) const {
+                        std::uint32_t panel, std::uint32_t split) const {
     const std::uint32_t begin = panel * Columns, here = smaller<std::uint32_t>(Columns, columns - begin);
+    if (splits > 1) {
+      auto* const to = sums_of_splits + split * map.outputs * columns + begin;
+      for (std::uint32_t i = threadIdx.x; i < count * here; i += threads)
+        to[std::size_t{rows[i / here]} * columns + i % here] = sums[i / here * block::sum_stride + i % here];
+      return;
+    }
     const auto number = [&](std::uint32_t r, std::uint32_t c) {
       const auto added = bias != nullptr ? static_cast<typename block::sum>(bias[begin + c]) : 0;
       return static_cast<T>(sums[r * block::sum_stride + c] + added);
@@ -403,14 +456,25 @@ struct convolve_rows {
 #endif
 };
 
-/// The gradient of Side x Side weights of one offset, over a part of the output rows: its pairs are
+/// The gradient of Rows x Columns weights of one offset, over a part of the output rows: its pairs are
 /// collected, some at a time, and multiplied.
-template <class T, int Side, bool Tensor>
+template <class T, int Columns, bool Tensor>
 struct add_weight_gradient_rows {
-  static constexpr int threads = 128, each = 32 * 32 / threads, chunk = threads * each;
-  static constexpr int teams_at_once = Side > 64 ? 2 : 3;
-  using block = block_product<T, Side, Side, 64 / static_cast<int>(sizeof(T)), true, Tensor, threads, 4>;
+  static constexpr int rows_of_tile = smaller(Columns, 128), threads = Columns > 128 ? 256 : 128;
+  static constexpr int chunk = Columns > 128 ? 4096 : 2048,
+                       each = chunk / threads;  // of rows whose pairs are listed at once
+  static constexpr int teams_at_once = Columns > 128 ? 1 : Columns > 64 ? 2 : 3;
+  using product = either_product<
+      block_product<T, rows_of_tile, Columns, 64 / static_cast<int>(sizeof(T)), true, Tensor, threads, 4>,
+      warp_group_product<T, rows_of_tile, Columns, true,
+                         (Columns > 128  ? 7
+                          : Columns > 64 ? 5
+                                         : 6)>,
+      Tensor && sizeof(T) == 2 && Columns >= 64>;
+  using block = typename product::block;
   using sum = typename block::sum;
+  static constexpr int counts_size = chunk / 32 + 1, room = chunk + block::slice;
+  static constexpr std::size_t alignment = 1024;  // of stages
 
   kernel_map_view map;
   std::uint32_t in, out, in_panels, out_panels, parts;
@@ -419,19 +483,20 @@ struct add_weight_gradient_rows {
   sum* sums;  // [part][offset][in][out]
 
   static std::size_t scratch_bytes() {
-    return (32 + 2 * (chunk + block::slice)) * sizeof(std::uint32_t) + block::bytes;
+    return product::bytes + (counts_size + 2 * room) * sizeof(std::uint32_t) + alignment;
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
 #if ROOST_ON_DEVICE
-    auto* const counts = reinterpret_cast<std::uint32_t*>(scratch);
-    std::uint32_t* const sources = counts + 32;
-    std::uint32_t* const targets = sources + chunk + block::slice;
-    T* const memory = reinterpret_cast<T*>(targets + chunk + block::slice);
+    scratch += -__cvta_generic_to_shared(scratch) % alignment;
+    T* const memory = reinterpret_cast<T*>(scratch);
+    auto* const counts = reinterpret_cast<std::uint32_t*>(scratch + product::bytes);
+    std::uint32_t* const sources = counts + counts_size;
+    std::uint32_t* const targets = sources + room;
 
-    const std::uint32_t out_begin = static_cast<std::uint32_t>(index % out_panels) * Side,
-                        in_begin = static_cast<std::uint32_t>(index / out_panels % in_panels) * Side,
+    const std::uint32_t out_begin = static_cast<std::uint32_t>(index % out_panels) * Columns,
+                        in_begin = static_cast<std::uint32_t>(index / out_panels % in_panels) * rows_of_tile,
                         thread = threadIdx.x;
     const std::size_t rest = index / out_panels / in_panels;
     // Teams that run at the same time read the same rows.
@@ -458,10 +523,10 @@ struct add_weight_gradient_rows {
 
     const sum* const all = block::gather(products, memory);
     sum* const to = sums + (std::size_t{part} * map.volume + k) * in * out;
-    for (std::uint32_t i = thread; i < Side * Side; i += threads) {
-      const std::uint32_t row = in_begin + i / Side, column = out_begin + i % Side;
+    for (std::uint32_t i = thread; i < rows_of_tile * Columns; i += threads) {
+      const std::uint32_t row = in_begin + i / Columns, column = out_begin + i % Columns;
       if (row < in && column < out)
-        to[std::size_t{row} * out + column] = all[i / Side * block::sum_stride + i % Side];
+        to[std::size_t{row} * out + column] = all[i / Columns * block::sum_stride + i % Columns];
     }
 #endif
   }
@@ -474,9 +539,8 @@ struct add_weight_gradient_rows {
                                    std::uint32_t* counts, std::uint32_t* sources, std::uint32_t* targets,
                                    int held) {
     constexpr int warps = threads / 32;
-    static_assert(each * warps == 32);
     const std::uint32_t thread = threadIdx.x, lane = thread % 32;
-    std::uint32_t mine[each], before[each];
+    std::uint32_t mine[each];
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
       const std::uint64_t row = first + i * threads + thread;
@@ -485,22 +549,33 @@ struct add_weight_gradient_rows {
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
       const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none);
-      before[i] = static_cast<std::uint32_t>(__popc(there & ((1u << lane) - 1)));
       if (lane == 0)
         counts[i * warps + static_cast<int>(thread / 32)] = static_cast<std::uint32_t>(__popc(there));
     }
     __syncthreads();
-    const std::uint32_t count = counts[lane], up_to = scan_warp(count);
+    if (thread < 32) {  // the counts become sums of those before
+      constexpr int of_lane = chunk / 32 / 32;
+      std::uint32_t sum = 0, before[of_lane];
+      ROOST_UNROLL
+      for (int i = 0; i < of_lane; ++i) before[i] = sum, sum += counts[static_cast<int>(lane) * of_lane + i];
+      const std::uint32_t up_to = scan_warp(sum);
+      ROOST_UNROLL
+      for (int i = 0; i < of_lane; ++i)
+        counts[static_cast<int>(lane) * of_lane + i] = up_to - sum + before[i];
+      if (lane == 31) counts[chunk / 32] = up_to;
+    }
+    __syncthreads();
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
-      const int of = i * warps + static_cast<int>(thread / 32);
-      const std::uint32_t at =
-          static_cast<std::uint32_t>(held) + __shfl_sync(~0u, up_to - count, of) + before[i];
+      const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none),
+                          at = static_cast<std::uint32_t>(held) +
+                               counts[i * warps + static_cast<int>(thread / 32)] +
+                               static_cast<std::uint32_t>(__popc(there & ((1u << lane) - 1)));
       if (mine[i] == row_of_none) continue;
       sources[at] = mine[i];
       targets[at] = static_cast<std::uint32_t>(first + i * threads + thread);
     }
-    held += static_cast<int>(__shfl_sync(~0u, up_to, 31));
+    held += static_cast<int>(counts[chunk / 32]);
     __syncthreads();
     return held;
   }
@@ -509,31 +584,36 @@ struct add_weight_gradient_rows {
   __device__ void add_products(typename block::product& products, T* memory, int steps,
                                const std::uint32_t* sources, const std::uint32_t* targets, int held,
                                std::uint32_t in_begin, std::uint32_t out_begin) const {
-    constexpr int piece = block::piece, across = Side / piece;
-    static_assert(block::slice * across % threads == 0);
-    const std::uint32_t thread = threadIdx.x;
     int begin = 0;
     block::add(
         products, memory, steps,
-        [&](T* left) {
-          T* const right = left + block::left_size;
-          ROOST_UNROLL
-          for (int i = 0; i < block::slice * across / threads; ++i) {
-            const int row = static_cast<int>(thread) / across + i * (threads / across),
-                      at = static_cast<int>(thread) % across * piece;
-            const bool one = begin + row < held;
-            const std::uint32_t source = one ? sources[begin + row] : 0,
-                                target = one ? targets[begin + row] : 0,
-                                in_at = in_begin + static_cast<unsigned>(at),
-                                out_at = out_begin + static_cast<unsigned>(at);
-            fetch_piece(left + row * block::left_stride + at, input + std::size_t{source} * in_stride + in_at,
-                        one && in_at < in_stride);
-            fetch_piece(right + row * block::right_stride + at,
-                        gradient + std::size_t{target} * out_stride + out_at, one && out_at < out_stride);
-          }
+        [&](T* stage) {
+          fetch_rows<rows_of_tile>(
+              [&](std::uint32_t row, std::uint32_t at) { return stage + block::left_index(row, at); },
+              sources + begin, held - begin, input, in_stride, in_begin);
+          fetch_rows<Columns>(
+              [&](std::uint32_t row, std::uint32_t at) { return stage + block::turned_right_index(row, at); },
+              targets + begin, held - begin, gradient, out_stride, out_begin);
           begin += block::slice;
         },
         [] { return true; });
+  }
+
+  /// A slice of listed rows, of which `count` are left: Width numbers of each, from `first` on.
+  template <int Width, class Position>
+  __device__ static void fetch_rows(const Position& position, const std::uint32_t* listed, int count,
+                                    const T* from, std::uint32_t stride, std::uint32_t first) {
+    constexpr int piece = block::piece, across = Width / piece;
+    static_assert(block::slice * across % threads == 0);
+    ROOST_UNROLL
+    for (int i = 0; i < block::slice * across / threads; ++i) {
+      const int row = static_cast<int>(threadIdx.x) / across + i * (threads / across);
+      const std::uint32_t at = threadIdx.x % across * piece;
+      const bool one = row < count;
+      fetch_piece(position(static_cast<std::uint32_t>(row), at),
+                  from + std::size_t{one ? listed[row] : 0} * stride + first + at,
+                  one && first + at < stride);
+    }
   }
 #endif
 };
@@ -564,10 +644,27 @@ struct add_parts {
   std::size_t count, size;
   Sum* result;
 
-  ROOST_FN void operator()(std::size_t i) const {
+  ROOST_FN Sum sum_of(std::size_t i) const {
     Sum sum = parts[i];
     for (std::size_t p = 1; p < count; ++p) sum += parts[p * size + i];
-    result[i] = sum;
+    return sum;
+  }
+  ROOST_FN void operator()(std::size_t i) const { result[i] = sum_of(i); }
+};
+
+/// The same of rows of columns, with the bias of each; rows that a fixed capacity has room for stay as they
+/// are.
+template <class Sum, class T>
+struct add_splits {
+  add_parts<Sum> of;
+  const std::uint64_t* count;  // of rows; null: all
+  const T* bias;               // or null
+  std::size_t columns;
+  T* result;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    if (count != nullptr && i / columns >= *count) return;
+    result[i] = static_cast<T>(of.sum_of(i) + (bias != nullptr ? static_cast<Sum>(bias[i % columns]) : 0));
   }
 };
 
@@ -587,10 +684,17 @@ struct conv_backend<cuda> {
 
   /// f(conv_width) for the widest of this number of columns.
   template <class T, class F>
-  static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {
+  static void with_product(const cuda& place, const conv_channels& channels, std::size_t columns,
+                           const F& f) {
+    constexpr std::size_t widest_scratch = std::size_t{220} << 10;
     const auto with = [&](auto tensor) {
       if (columns <= 32) return f(conv_width<32, tensor()>());
       if constexpr (tensor()) {
+        // The widest tiles need the shared memory of a data center's GPU.
+        if constexpr (sizeof(T) == 2) {
+          if (ceil_div<std::size_t>(columns, 128) % 2 == 0 && place.scratch_most() >= widest_scratch)
+            return f(conv_width<256, true>());
+        }
         if (columns > 64) return f(conv_width<128, tensor()>());
       }
       f(conv_width<64, tensor()>());
@@ -618,28 +722,50 @@ struct conv_backend<cuda> {
     const T* by = weights;
     if (sizeof(T) == 2 || turned || padded != depth || columns != Columns || !aligned(weights, 0)) {
       packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * Columns);
-      place.for_each(packed.size(), pack_for_cuda<T, Columns, Tensor>{weights, depth, padded, columns, panels,
-                                                                      turned, packed.data()});
+      const auto pack = [&](auto is_turned) {
+        const pack_for_cuda<T, Columns, Tensor, is_turned()> kernel{weights, depth,  padded,
+                                                                    columns, panels, packed.data()};
+        place.for_each(kernel.size(map.volume), kernel);
+      };
+      turned ? pack(std::true_type()) : pack(std::false_type());
       by = packed.data();
     }
-    place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
+    // Few rows do not occupy a device, but their offsets may; the same on all devices.
+    constexpr std::size_t enough_teams = Columns > 128 ? 132 : 264;
+    const std::size_t teams = ceil_div<std::size_t>(outputs, kernel_type::tile) * panels;
+    const auto splits = static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(enough_teams / teams, 1, ceil_div<std::size_t>(map.volume, 2)));
+    array<conv_sum<T>, cuda> sums;
+    if (splits > 1) sums = array<conv_sum<T>, cuda>(place, splits * outputs * columns);
+    place.launch(teams * splits, kernel_type::scratch_bytes(),
                  kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
-                             rows.numbers, by, bias, output});
+                             rows.numbers, by, bias, output, splits, sums.data()});
+    if (splits == 1) return;
+    const std::size_t size = outputs * columns;
+    place.for_each(size,
+                   add_splits<conv_sum<T>, T>{
+                       {sums.data(), splits, size, nullptr}, map.device_outputs, bias, columns, output});
   }
 
   template <int Columns, bool Tensor, class T>
   static void weight_gradient(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
                               std::uint64_t outputs, const conv_channels& channels, const T* input,
                               const T* gradient, conv_sum<T>* result) {
+    if constexpr (Columns > 128) {
+      if (channels.out <= 128)
+        return weight_gradient(conv_width<128, Tensor>(), place, map, outputs, channels, input, gradient,
+                               result);
+    }
     using kernel_type = add_weight_gradient_rows<T, Columns, Tensor>;
-    constexpr std::uint32_t side = Columns;
     const auto in = static_cast<std::uint32_t>(channels.in), out = static_cast<std::uint32_t>(channels.out),
-               in_panels = ceil_div(in, side), out_panels = ceil_div(out, side);
+               in_panels = ceil_div<std::uint32_t>(in, kernel_type::rows_of_tile),
+               out_panels = ceil_div<std::uint32_t>(out, Columns);
     const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
                       size = std::size_t{map.volume} * in * out;
     // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
-    const auto parts = static_cast<std::uint32_t>(std::clamp<std::size_t>(
-        ceil_div<std::size_t>(1024, teams), 1, std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
+    const auto parts = static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(ceil_div<std::size_t>(Columns > 128 ? 512 : 1024, teams), 1,
+                                std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
     const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
     array<conv_sum<T>, cuda> sums;
     if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);

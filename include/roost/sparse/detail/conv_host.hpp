@@ -204,7 +204,7 @@ struct conv_backend<host> {
 
   /// f(conv_product) for this processor.
   template <class T, class F>
-  static void with_product(const conv_channels&, std::size_t, const F& f) {
+  static void with_product(const host&, const conv_channels&, std::size_t, const F& f) {
 #if ROOST_LANES
     static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (wide) return f(conv_product<T, 32>());

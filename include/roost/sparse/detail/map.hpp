@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <limits>
+#include <numeric>
 
 #include "roost/sparse/detail/neighbours.hpp"
 
@@ -53,14 +56,16 @@ coordinate_box<D> everywhere() {
 // Orders a map's rows so that rows with equal neighbour masks are consecutive: then a tile of a convolution
 // has few offsets. Rows stay in their group, whose neighbours are in the cache at the same time.
 
-/// order[p]: the row at position p.
+/// order[p]: the row at position p. Rows are sorted by their masks as numbers of a Gray code, whose first
+/// digits are the offsets near the kernel's centre: then masks that follow each other differ little.
 struct order_by_masks {
   static constexpr int threads = 512, each = 16, group = threads * each;
   using sort = cub::BlockRadixSort<std::uint32_t, threads, each, std::uint16_t>;
 
   const std::uint32_t* masks;
   std::uint32_t words;
-  int bits;  // of a mask's first word
+  int bits;                 // of a mask's first word
+  std::uint8_t digits[32];  // the bit that is each digit, the first one first
   const std::uint64_t* count;
   std::uint64_t most;
   std::uint32_t* order;
@@ -76,7 +81,7 @@ struct order_by_masks {
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
       const std::uint32_t at = threadIdx.x * each + static_cast<std::uint32_t>(i);
-      keys[i] = first + at < rows ? masks[(first + at) * words] : ~0u;  // padding comes last
+      keys[i] = first + at < rows ? key_of(masks[(first + at) * words]) : ~0u;  // padding comes last
       from[i] = static_cast<std::uint16_t>(at);
     }
     sort(*reinterpret_cast<typename sort::TempStorage*>(scratch)).SortBlockedToStriped(keys, from, 0, bits);
@@ -86,6 +91,13 @@ struct order_by_masks {
       if (position < most) order[position] = static_cast<std::uint32_t>(first) + from[i];
     }
 #endif
+  }
+
+ private:
+  ROOST_FN std::uint32_t key_of(std::uint32_t mask) const {
+    std::uint32_t key = 0, digit = 0;
+    for (int i = 0; i < bits; ++i) digit ^= mask >> digits[i] & 1, key = key << 1 | digit;
+    return key;
   }
 };
 
@@ -398,14 +410,28 @@ class neighbour_table {
       }
       const std::size_t groups = ceil_div<std::size_t>(outputs_most_, order_by_masks::group);
       const int bits = static_cast<int>(smaller(volume(), 32u));
-      const order_by_masks sort{forward_.masks.data(), mask_words(),  bits,
-                                sizes_.data() + 1,     outputs_most_, order_.data()};
+      order_by_masks sort{forward_.masks.data(), mask_words(),  bits,         {},
+                          sizes_.data() + 1,     outputs_most_, order_.data()};
+      std::iota(sort.digits, sort.digits + bits, std::uint8_t{0});
+      std::stable_sort(sort.digits, sort.digits + bits, [&](std::uint8_t a, std::uint8_t b) {
+        return distance_from_centre(a) < distance_from_centre(b);
+      });
       place.launch(groups, sort.scratch_bytes(), sort);
       const order_neighbours move{forward_.rows.data(), order_.data(), forward_.stride,
                                   outputs_most_,        groups,        ordered_.data()};
       place.launch(groups * volume(), move.scratch_bytes(), move);
     }
 #endif
+  }
+
+  /// How far an offset of the kernel is from its centre: the sum of its distances on all axes, doubled.
+  int distance_from_centre(int offset) const {
+    int distance = 0;
+    for (int a = D - 1; a >= 0; --a) {
+      distance += std::abs(2 * (offset % window_.size[a]) - (window_.size[a] - 1));
+      offset /= window_.size[a];
+    }
+    return distance;
   }
 
   void find_pairs(const Place& place) {
