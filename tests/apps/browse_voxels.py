@@ -96,7 +96,8 @@ try:
         dark, light = numpy.percentile(first[200:500, 200:500].sum(axis=2), (2, 98))
         assert light - dark > 100, "no light and shade"
 
-        assert "2,546 voxels drawn of 8,987 in 32" in tab.evaluate("by('facts').textContent")
+        facts = tab.evaluate("by('facts').textContent")
+        assert "4,873 voxels drawn of 22,832 in 32" in facts, facts
 
         # Operations, by button and by key; every one has its count, and its picture.
         counts = {
