@@ -1,4 +1,7 @@
-"""Cuts a ball out of a cube: solids of voxels from meshes, and the smooth mesh of the result."""
+"""Cuts a ball out of a cube: solids of voxels from meshes.
+
+    python examples/solids.py
+"""
 
 import itertools
 
@@ -14,8 +17,9 @@ cube = (corners, np.array(faces))
 ball = roost.solids.voxelize(cube, 24).mesh(smooth=False)
 away = ball[0] - 0.5
 ball = (away / np.linalg.norm(away, axis=1, keepdims=True), ball[1])
+# Half as large, about the corner (1, 1, 1).
 place = np.diag([0.5, 0.5, 0.5, 1])
-place[:3, 3] = 1  # half as large, about the corner (1, 1, 1)
+place[:3, 3] = 1
 
 solid = roost.solids.difference([cube, ball], grid=128, transforms=[None, place])
 points = [[0.1, 0.1, 0.1], [0.9, 0.9, 0.9]]
@@ -27,4 +31,4 @@ assert abs(solid.volume - expected) < 0.003, solid.volume
 assert inside.tolist() == [True, False]
 a, b, c = (vertices[triangles[:, k]] for k in range(3))
 assert abs(np.einsum("ij,ij->", a, np.cross(b, c)) / 6 - expected) < 0.01
-print(f"volume {solid.volume:.3f}, {solid.count} voxels, {len(triangles)} triangles: correct")
+print(f"volume {solid.volume:.3f}, {len(triangles)} triangles: correct")

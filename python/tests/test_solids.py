@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import roost
-import roost.solids as solids
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from roost import solids
 
 
 def box(low=(0, 0, 0), high=(1, 1, 1)):
