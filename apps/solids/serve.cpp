@@ -357,6 +357,16 @@ std::string view_session::describe() const {
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::array<double, 6> view_session::box_in_page(const bounds& box, const frame& grid) const {
+  std::array<double, 6> result{};
+  const double unit = frame_around(all_.first, 1).length;
+  for (std::size_t k = 0; k < 3; ++k) {
+    result[k] = (box.low[k] - grid.centre[k]) / unit;
+    result[3 + k] = (box.high[k] - grid.centre[k]) / unit;
+  }
+  return result;
+}
+
 void view_session::bring_up(const view_request& request, const frame& grid,
                             const std::vector<affine>& where) {
   const bool surfaces = request.op == "surfaces";
@@ -432,8 +442,10 @@ std::string view_session::answer(const view_request& request) {
             {"volume_voxels", on_.volume()},
             {"voxelise_ms", voxelised},
             {"ms", milliseconds_since(start)},
+            {"boxes", json::array()},
             {"notes", json::array()}};
   for (std::size_t i = 0; i < all_.meshes.size(); ++i) {
+    told["boxes"].push_back(box_in_page(boxes[i], grid));
     const auto line = remark_on_size(all_.names[i], boxes_[i]->second, grid, finest_view);
     if (!line.empty()) told["notes"].push_back(line);
   }
