@@ -804,8 +804,8 @@ struct count_same {
 };
 
 /// What row i of all triangles' rows of lines adds to the area of a solid's surface, in 2^-20 of a side of a
-/// voxel: its crossings between a voxel inside and one outside, but those where the surface of an earlier
-/// solid lies, too.
+/// voxel: its crossings in the grid between a voxel inside and one outside, but those where the surface of an
+/// earlier solid lies, too.
 template <class Columns>
 struct area_of_row {
   facing_triangles triangles;
@@ -823,15 +823,17 @@ struct area_of_row {
     const auto piece = static_cast<std::uint32_t>(row - offsets[i]);
     std::uint64_t crossings = 0;
     int along = 0;
-    lines.cross(piece, piece + 1,
-                [&](int axis, std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t, bool) {
-                  if (!changes(solid, axis, u, v, toggle)) return;
-                  for (std::size_t k = 0; k < count; ++k) {
-                    if (changes(earlier[k], axis, u, v, toggle)) return;
-                  }
-                  ++crossings;
-                  along = axis;  // of all in the row
-                });
+    lines.cross(
+        piece, piece + 1,
+        [&](int axis, std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t voxel, bool) {
+          if (voxel < 0 || voxel >= triangles.all.grid) return;  // out of the grid
+          if (!changes(solid, axis, u, v, toggle)) return;
+          for (std::size_t k = 0; k < count; ++k) {
+            if (changes(earlier[k], axis, u, v, toggle)) return;
+          }
+          ++crossings;
+          along = axis;  // of all in the row
+        });
     if (crossings == 0) return 0;
     const double each = product(triangles.share(i, along), facing_triangles::one) / counts[numbers[i]];
     return static_cast<std::uint64_t>(product(static_cast<double>(crossings), each) + 0.5);

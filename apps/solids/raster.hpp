@@ -26,10 +26,10 @@ struct snapped {
   std::int32_t at[3];
 };
 
-/// Snaps vertices. One that is further than half of the finest grid outside of it is taken to there, so that
-/// products of three coordinates fit 63 bits.
+/// Snaps vertices. One that is further than `farthest_steps` is taken to there, so that products of two
+/// coordinates fit 63 bits; scenes refuse triangles that have such a corner.
 struct snap_vertices {
-  static constexpr double least = -256.0 * finest_scene / 2, most = 256.0 * finest_scene * 3 / 2 - 1;
+  static constexpr double least = -farthest_steps, most = farthest_steps;
 
   const point* vertices;
   affine to_grid;
@@ -67,6 +67,22 @@ ROOST_FN std::uint16_t crossing_value(std::int64_t toggle, bool turned) {
   return static_cast<std::uint16_t>(toggle << 1 | (turned ? 1 : 0));
 }
 
+/// 1 for corner i % 3 of triangle i / 3 if it is further than `farthest_steps`.
+struct is_too_far {
+  const point* vertices;
+  const triangle* triangles;
+  affine to_grid;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const point p = vertices[triangles[i / 3][i % 3]];
+    for (int k = 0; k < 3; ++k) {
+      const vec3& row = to_grid.rows[k];
+      const double at = product(row[0], p.x) + product(row[1], p.y) + product(row[2], p.z) + to_grid.shift[k];
+      if (!(fabs(at + 0.5) <= farthest_steps)) return 1;
+    }
+    return 0;
+  }
+};
+
 /// Triangles of memory of a place, snapped.
 struct snapped_triangles {
   const snapped* vertices;
@@ -96,6 +112,10 @@ class crossed_lines {
     rows(0, 1, 2);
     rows(1, 2, 0);
     rows(2, 0, 1);
+    // Products of three coordinates then fit 63 bits.
+    const auto is_near = [&](int axis, int k) { return at_[axis][k] >= -near && at_[axis][k] < 3 * near; };
+    near_ = is_near(0, 0) && is_near(0, 1) && is_near(0, 2) && is_near(1, 0) && is_near(1, 1) &&
+            is_near(1, 2) && is_near(2, 0) && is_near(2, 1) && is_near(2, 2);
   }
 
   ROOST_FN std::uint32_t pieces() const { return static_cast<std::uint32_t>(rows_[0] + rows_[1] + rows_[2]); }
@@ -120,6 +140,7 @@ class crossed_lines {
 
  private:
   static constexpr std::int64_t few = 8;  // lines that are looked at one by one
+  static constexpr std::int32_t near = 256 * finest_scene / 2;
 
   // Everything by constant numbers and one by one, so that it lies in registers.
 
@@ -163,6 +184,33 @@ class crossed_lines {
     }
   };
 
+  struct crossing {
+    std::int64_t toggle, voxel;
+  };
+  /// Where a line crosses the plane through three corners of these heights: corner 1 weighs c and corner 2
+  /// weighs a, of `area`.
+  template <class Wide>
+  ROOST_FN static crossing crossing_at(Wide w0, Wide w1, Wide w2, std::int64_t c, std::int64_t a,
+                                       std::int64_t area, std::int32_t grid) {
+    const Wide height = (w1 - w0) * c + (w2 - w0) * a + w0 * area;
+    const Wide whole = Wide{256} * area, top = grid;
+    const Wide quotient = height / whole;
+    Wide toggle = quotient + (height % whole > 0 ? 1 : 0);
+    Wide voxel = height + whole / 2 >= toggle * whole ? toggle : toggle - 1;
+    if (height + whole / 2 == top * whole) voxel = top - 1;
+    voxel = voxel < 0 ? -1 : voxel > top ? top : voxel;
+    toggle = toggle < 0 ? 0 : toggle > top ? top : toggle;
+    return {static_cast<std::int64_t>(toggle), static_cast<std::int64_t>(voxel)};
+  }
+  /// Of a triangle that reaches far out of the grid. All by value: what a call gets by address leaves the
+  /// registers.
+  ROOST_RARE_FN static crossing far_crossing_at(std::int32_t w0, std::int32_t w1, std::int32_t w2,
+                                                std::int64_t c, std::int64_t a, std::int64_t area,
+                                                std::int32_t grid) {
+    __extension__ using wide = __int128;
+    return crossing_at<wide>(w0, w1, w2, c, a, area, grid);
+  }
+
   template <int Axis, class F>
   ROOST_FN void cross_row(std::int32_t row, const F& f) const {
     constexpr int across = (Axis + 1) % 3, along_rows = (Axis + 2) % 3;
@@ -191,16 +239,10 @@ class crossed_lines {
     }
     for (; line < end; ++line) {
       if ((a.value | b.value | c.value) >= 0) {
-        // area * height, as a plane over u and v: corner 1 weighs edge c, corner 2 edge a.
-        const std::int32_t* const w = at_[Axis];
-        const std::int64_t height = (w[1] - w[0]) * c.weight() + (w[2] - w[0]) * a.weight() + area * w[0];
-        const std::int64_t whole = 256 * area, top = grid_;
-        std::int64_t toggle = divide_up(height, whole);
-        std::int64_t voxel = height + whole / 2 >= toggle * whole ? toggle : toggle - 1;
-        if (height + whole / 2 == top * whole) voxel = top - 1;
-        voxel = voxel < 0 ? -1 : voxel > top ? top : voxel;
-        toggle = toggle < 0 ? 0 : toggle > top ? top : toggle;
-        f(Axis, static_cast<std::uint32_t>(first + line), static_cast<std::uint32_t>(v), toggle, voxel,
+        const std::int32_t w0 = at_[Axis][0], w1 = at_[Axis][1], w2 = at_[Axis][2];
+        const crossing at = near_ ? crossing_at<std::int64_t>(w0, w1, w2, c.weight(), a.weight(), area, grid_)
+                                  : far_crossing_at(w0, w1, w2, c.weight(), a.weight(), area, grid_);
+        f(Axis, static_cast<std::uint32_t>(first + line), static_cast<std::uint32_t>(v), at.toggle, at.voxel,
           turned);
       }
       a.go_on(1);
@@ -213,6 +255,7 @@ class crossed_lines {
   std::int32_t grid_;
   std::int32_t first_[3], count_[3];  // of the lines that the triangle's box has along each axis
   std::int32_t rows_[3];              // of lines along each axis
+  bool near_;                         // all corners lie in the finest grid, or no further than half of it
 };
 
 /// What a solid needs of a triangle: each crossing of a column along one axis, as crossing_value.

@@ -24,6 +24,9 @@ namespace roost::tools {
 /// The finest grid of a scene: 4096 voxels a side.
 inline constexpr std::uint32_t finest_scene = 4096;
 
+/// How far a corner may lie from the low side of a grid along an axis, in 1/256 voxel: 2^21 voxels.
+inline constexpr double farthest_steps = 1 << 29;
+
 /// An operation on two solids, as the answers to (a, b) = (no, no), (yes, no), (no, yes), (yes, yes): bits 0
 /// to 3. Nothing is inside of what is made of nothing. Of more than two meshes, each is combined with what
 /// was made of those before it.
@@ -146,7 +149,8 @@ class scene {
   virtual mesh_faults faults(std::size_t i) = 0;
 
   /// Puts mesh i into a grid. `to_snapped`: from where it lies to 1/256 voxel. Throws invalid_argument for a
-  /// grid of 0 or above finest_scene.
+  /// grid of 0 or above finest_scene, and for a mesh with a corner further than farthest_steps. Meshes may
+  /// reach out of the grid on all sides: what is in the grid is as in a larger one.
   virtual void place_mesh(std::size_t i, std::uint32_t grid, const affine& to_snapped) = 0;
   /// Makes its solid.
   virtual void make_solid(std::size_t i, inside_rule rule) = 0;

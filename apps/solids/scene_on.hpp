@@ -171,6 +171,7 @@ class scene_on : public scene {
     array<triangle, Place> triangles;
     array<snapped, Place> snapped_vertices;
     affine to_snapped;
+    bounds box;  // of all vertices
     map solid, surface;
     bool in_frame = false;  // both are among the columns of the last frame instead
     stopwatch<Place> times;
@@ -198,6 +199,7 @@ class scene_on : public scene {
   }
   solid_pair<table> alone(const table& solid) const { return {solid, solid, solid_op::first, grid_}; }
   void snap(part& of, std::uint32_t grid, const affine& to_snapped);
+  void expect_within_reach(const part& of, std::uint32_t grid, const affine& to_snapped) const;
   /// Of more than two meshes: all but the last.
   void combine_before_last(solid_op op);
   /// What was combined, as a solid of its own.
@@ -278,6 +280,7 @@ void scene_on<Place>::set_mesh(std::size_t i, const mesh& surface) {
     fresh.triangles = copy_to(place_, surface.triangles);
   });
   fresh.times = std::move(times);
+  for (const point& p : surface.vertices) fresh.box.add({p.x, p.y, p.z});
   forget();
   if (i == meshes_.size()) {
     meshes_.push_back(std::move(fresh));
@@ -312,12 +315,36 @@ typename scene_on<Place>::map scene_on<Place>::solid_along(part& of, int axis, b
   return result;
 }
 
+/// The box of a mesh tells of most that they are near enough, without a look at each corner.
+template <class Place>
+void scene_on<Place>::expect_within_reach(const part& of, std::uint32_t grid,
+                                          const affine& to_snapped) const {
+  bool within = true;
+  for (std::size_t k = 0; k < 3; ++k) {
+    double low = to_snapped.shift[k], high = low;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double a = to_snapped.rows[k][i] * of.box.low[i], b = to_snapped.rows[k][i] * of.box.high[i];
+      low += std::min(a, b);
+      high += std::max(a, b);
+    }
+    within = within && low > -farthest_steps / 2 && high < farthest_steps / 2;
+  }
+  if (within || of.triangles.size() == 0) return;
+  const is_too_far too_far{of.vertices.data(), of.triangles.data(), to_snapped};
+  if (place_.sum(3 * of.triangles.size(), too_far) != 0) {
+    kernels::raise<invalid_argument>({"a mesh reaches more than ", std::uint64_t{1} << 21,
+                                      " voxels out of a grid of ", grid,
+                                      "^3; take a grid that covers more, or a coarser one"});
+  }
+}
+
 template <class Place>
 void scene_on<Place>::snap(part& of, std::uint32_t grid, const affine& to_snapped) {
   if (grid == 0 || grid > finest_scene) {
     kernels::raise<invalid_argument>(
         {"a grid of ", grid, " voxels a side cannot be made; ask for 1 to ", finest_scene});
   }
+  expect_within_reach(of, grid, to_snapped);
   grid_ = grid;
   forget();
   of.to_snapped = to_snapped;

@@ -18,6 +18,7 @@
 #include <roost/error.hpp>
 
 #include "apps/shared/picture.hpp"
+#include "grid_choice.hpp"
 
 namespace roost::tools {
 namespace {
@@ -37,20 +38,26 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// A cube about the centre of the first mesh that holds all meshes. It grows in steps of 2^(1/4) of that
-/// mesh's longest side, so that the mesh stays as it is while another moves a little.
-frame frame_about(const bounds& first, const bounds& all, std::uint32_t side) {
+/// A cube about the centre of the first mesh that holds what the result can need: that mesh, or all of them.
+/// It grows in steps of 2^(1/4) of the first mesh's longest side, so that the mesh stays as it is while
+/// another moves a little. `first`: where the first mesh is in its file.
+frame frame_about(const bounds& first, std::span<const bounds> boxes, solid_op op, std::uint32_t side) {
   frame result = frame_around(first, side);
+  bounds all;
+  for (const bounds& box : boxes) all.add(box);
+  const bool only_first = boxes.size() > 1 && stays_in_first(op) && side >= 4;
+  const bounds& needed = only_first ? boxes.front() : all;
   double reach = 0;
-  for (int i = 0; i < 3; ++i) {
-    reach =
-        std::max({reach, std::abs(all.high[i] - result.centre[i]), std::abs(all.low[i] - result.centre[i])});
+  for (std::size_t i = 0; i < 3; ++i) {
+    reach = std::max(
+        {reach, std::abs(needed.high[i] - result.centre[i]), std::abs(needed.low[i] - result.centre[i])});
   }
   const double steps = std::ceil(4 * std::log2(2 * reach / result.length) - 1e-9);
   if (steps > 0) result.length *= std::exp2(steps / 4);
   if (!std::isfinite(result.length))
     throw invalid_argument("voxels: the meshes lie too far from each other; move them less");
-  return result;
+  if (only_first && needs_layer(result, boxes)) result = with_layer(result);
+  return within_reach(result, all);
 }
 
 /// The text of a part of a query: `+` is a blank, and %XX a byte.
@@ -350,6 +357,16 @@ std::string view_session::describe() const {
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::array<double, 6> view_session::box_in_page(const bounds& box, const frame& grid) const {
+  std::array<double, 6> result{};
+  const double unit = frame_around(all_.first, 1).length;
+  for (std::size_t k = 0; k < 3; ++k) {
+    result[k] = (box.low[k] - grid.centre[k]) / unit;
+    result[3 + k] = (box.high[k] - grid.centre[k]) / unit;
+  }
+  return result;
+}
+
 void view_session::bring_up(const view_request& request, const frame& grid,
                             const std::vector<affine>& where) {
   const bool surfaces = request.op == "surfaces";
@@ -393,16 +410,16 @@ std::string view_session::answer(const view_request& request) {
   const std::lock_guard lock(one_at_a_time_);
   const auto start = clock::now();
   std::vector<affine> where;
-  bounds box;
+  std::vector<bounds> boxes;
   for (std::size_t i = 0; i < all_.meshes.size(); ++i) {
     std::string words = options_.placement_of(i);
     if (i < request.placements.size()) words += ' ' + request.placements[i];
     where.push_back(all_.placed(i, words));
     auto& last = boxes_[i];
     if (!last || last->first != where[i]) last.emplace(where[i], bounds_of(all_.meshes[i], where[i]));
-    box.add(last->second);
+    boxes.push_back(last->second);
   }
-  const auto grid = frame_about(all_.first, box, side);
+  const auto grid = frame_about(all_.first, boxes, op_of(request.op), side);
   on_.expect_room(grid.side);
   bring_up(request, grid, where);
   const double voxelised = milliseconds_since(start);
@@ -425,8 +442,10 @@ std::string view_session::answer(const view_request& request) {
             {"volume_voxels", on_.volume()},
             {"voxelise_ms", voxelised},
             {"ms", milliseconds_since(start)},
+            {"boxes", json::array()},
             {"notes", json::array()}};
   for (std::size_t i = 0; i < all_.meshes.size(); ++i) {
+    told["boxes"].push_back(box_in_page(boxes[i], grid));
     const auto line = remark_on_size(all_.names[i], boxes_[i]->second, grid, finest_view);
     if (!line.empty()) told["notes"].push_back(line);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -56,6 +57,8 @@ class view_session {
  private:
   /// Returns the side of the grid.
   std::uint32_t expect_valid(const view_request& request) const;
+  /// The low and the high corner of a box, from the middle of the grid, in longest sides of the first mesh.
+  std::array<double, 6> box_in_page(const bounds& box, const frame& grid) const;
   void bring_up(const view_request& request, const frame& grid, const std::vector<affine>& where);
 
   solids_options options_;

@@ -17,6 +17,7 @@
 #include "apps/shared/output_file.hpp"
 #include "apps/shared/picture.hpp"
 #include "apps/shared/place_choice.hpp"
+#include "grid_choice.hpp"
 #include "serve.hpp"
 #include "shapes.hpp"
 #include "voxel_files.hpp"
@@ -102,7 +103,8 @@ void print_json(const solids_options& options, const placed_meshes& all, const f
              {"unit", as_json(all.meshes[i].unit)},
              {"triangles", all.meshes[i].triangles.size()},
              {"open_edges", found.faults[i].open_edges},
-             {"turned_edges", found.faults[i].turned_edges}};
+             {"turned_edges", found.faults[i].turned_edges},
+             {"clipped", reaches_out_of(grid, all.placed_boxes[i])}};
     one.update(as_json(found.meshes[i]));
     if (i < found.classes_of_meshes.size()) one["classes"] = as_json(found.classes_of_meshes[i]);
     out["meshes"].push_back(std::move(one));
@@ -218,7 +220,8 @@ void check(const solids_options& options, std::uint64_t grid) {
   if (options.meshes.size() > 2 && (options.op == "surfaces" || options.inside == "fill"))
     throw invalid_argument("voxels: --op surfaces and --inside fill are of two meshes; leave the others out");
   for (const auto& name : options.exports) {
-    if (format_of(name) == voxel_format::mesh && options.op == "surfaces")
+    const auto format = format_of(name);
+    if ((format == voxel_format::mesh || format == voxel_format::triangles) && options.op == "surfaces")
       throw invalid_argument(fmt::format("{}: surfaces have no sides; export .points.ply or .vox", name));
   }
   if (options.format == "csv")
@@ -379,7 +382,8 @@ placed_meshes read_meshes(const solids_options& options) {
       all.unit = all.first.longest_side();
     }
     all.where.push_back(all.placed(i, options.placement_of(i)));
-    all.box.add(bounds_of(all.meshes[i], all.where[i]));
+    all.placed_boxes.push_back(bounds_of(all.meshes[i], all.where[i]));
+    all.box.add(all.placed_boxes[i]);
     for (const auto& line : all.meshes[i].notes)
       all.notes.push_back(fmt::format("{}: {}", all.names[i], line));
   }
@@ -425,8 +429,16 @@ std::vector<std::string> remarks_on_voxels(const placed_meshes& all, const frame
                                            const findings& found) {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
-    auto line = remark_on_size(all.names[i], bounds_of(all.meshes[i], all.where[i]), grid, finest_scene);
-    if (line.empty() && found.meshes[i].volume_voxels == 0 && found.faults[i].open_edges == 0) {
+    const auto& box = all.placed_boxes[i];
+    auto line = remark_on_size(all.names[i], box, grid, finest_scene);
+    const bool clipped = reaches_out_of(grid, box);
+    if (clipped) {
+      result.push_back(fmt::format(
+          "{}: reaches out of the grid, which encloses what the result can need: its counts are of "
+          "its part in the grid",
+          all.names[i]));
+    }
+    if (line.empty() && !clipped && found.meshes[i].volume_voxels == 0 && found.faults[i].open_edges == 0) {
       line = fmt::format(
           "{}: is closed, but no voxel has its centre inside: its walls are thinner than a voxel, or cancel "
           "each other; take a finer --grid",
@@ -478,7 +490,8 @@ void write_files(const solids_options& options, const placed_meshes& all, const 
   if (options.exports.empty()) return;
   auto there = grid;
   for (std::size_t k = 0; k < 3; ++k) there.centre[k] += all.origin[k];
-  const voxel_model model{there, on.columns(), on.voxels64(shown)};
+  voxel_model model{there, on.columns(), on.voxels64(shown), {}, all.length.metres};
+  if (!options.surface.empty()) model.smooth = options.surface == "smooth";
   for (const auto& name : options.exports) {
     write_voxels(model, name);
     note("voxels:  " + name);
@@ -530,6 +543,13 @@ void print_frames(const solids_options& options, std::size_t meshes, std::uint32
   fmt::print("pictures: {}\n", picture_of(options).string());
 }
 
+/// The grid of what is made of the meshes where they are placed.
+frame grid_of(const solids_options& options, const placed_meshes& all, std::uint32_t side) {
+  // The paper's fill goes from voxel to voxel of whole surfaces.
+  const auto op = options.inside == "fill" ? solid_op::combined : op_of(options.op);
+  return frame_of_result(all.meshes.size() == 1 ? solid_op::combined : op, all.placed_boxes, side);
+}
+
 /// Makes all frames of an animation, each from the triangles on; reports their times and draws some.
 void run_frames(const solids_options& options, const placed_meshes& all, std::uint32_t side, scene& on) {
   constexpr std::size_t most_drawn = 8, in_a_row = 4;
@@ -542,12 +562,14 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
     return sequence.empty() ? all.meshes[i] : sequence[f % sequence.size()];
   };
   std::vector<std::vector<affine>> where;
-  bounds box;  // of all frames
+  std::vector<bounds> boxes(count);
   for (std::size_t f = 0; f < frames; ++f) {
     where.push_back(where_at(options, all, static_cast<double>(f) / static_cast<double>(frames)));
-    for (std::size_t i = 0; i < count; ++i) box.add(bounds_of(mesh_at(i, f), where[f][i]));
+    for (std::size_t i = 0; i < count; ++i) boxes[i].add(bounds_of(mesh_at(i, f), where[f][i]));
   }
-  const auto grid = frame_around(box, side);
+  // What solids share in one frame is not what their boxes of all frames share, but in the first one.
+  const auto op = op_of(options.op);
+  const auto grid = frame_of_result(stays_in_first(op) ? solid_op::difference : op, boxes, side);
   for (std::size_t i = 0; i < count; ++i) {
     const auto line = remark_on_size(all.names[i], bounds_of(mesh_at(i, 0), where[0][i]), grid, finest_scene);
     if (!line.empty()) fmt::print(stderr, "{}\n", line);
@@ -609,7 +631,7 @@ void run_solids(const solids_options& options) {
     for (const auto& line : lines) fmt::print(stderr, "{}\n", line);
   };
   const auto on = make_scene(options.place, options.threads);
-  const auto grid = frame_around(all.box, static_cast<std::uint32_t>(side));
+  const auto grid = grid_of(options, all, static_cast<std::uint32_t>(side));
   auto warnings = all.notes;
   std::ranges::copy(remarks_on_precision(all, grid), std::back_inserter(warnings));
   if (options.place == "auto" && on->place_name() != "cuda")

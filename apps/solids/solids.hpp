@@ -33,6 +33,7 @@ struct solids_options {
   std::string up = "y";
   double turn = 30;
   std::vector<std::string> exports;
+  std::string surface;        ///< of exported meshes: smooth or sides; empty: as voxel_model has it
   std::optional<int> serve;   ///< a port
   std::optional<int> frames;  ///< of an animation
 
@@ -51,16 +52,17 @@ struct placed_meshes {
   std::vector<mesh> meshes;
   std::vector<affine> where;
   std::vector<std::vector<mesh>>
-      sequences;                   ///< of each that is a folder: all of them; `meshes` has the first
-  bounds box;                      ///< of all where they are
-  double unit = 1;                 ///< of moves: the longest side of the first mesh
-  bounds first;                    ///< of the first mesh in its file
-  std::vector<bounds> boxes;       ///< of each in its file, or in all of its folder
-  std::vector<char> fitted;        ///< brought onto the first
-  std::vector<char> is_shape;      ///< no file
-  length_unit length;              ///< of all lengths; none where no file has a unit
-  vec3 origin{};                   ///< what was taken off all coordinates
-  std::vector<std::string> notes;  ///< what a user should know of the files
+      sequences;                     ///< of each that is a folder: all of them; `meshes` has the first
+  std::vector<bounds> placed_boxes;  ///< of each where it is
+  bounds box;                        ///< of all where they are
+  double unit = 1;                   ///< of moves: the longest side of the first mesh
+  bounds first;                      ///< of the first mesh in its file
+  std::vector<bounds> boxes;         ///< of each in its file, or in all of its folder
+  std::vector<char> fitted;          ///< brought onto the first
+  std::vector<char> is_shape;        ///< no file
+  length_unit length;                ///< of all lengths; none where no file has a unit
+  vec3 origin{};                     ///< what was taken off all coordinates
+  std::vector<std::string> notes;    ///< what a user should know of the files
 
   /// Where words, such as those of --place-a, bring mesh i.
   affine placed(std::size_t i, std::string_view words) const {

@@ -11,6 +11,8 @@
 #include <roost/two_way_index.hpp>
 
 #include "apps/shared/output_file.hpp"
+#include "mesh_files.hpp"
+#include "surface_mesh.hpp"
 
 namespace roost::tools {
 namespace {
@@ -49,15 +51,6 @@ struct to_mesh {
     needs_doubles() ? to.put((*this)(at, axis)) : to.put(static_cast<float>((*this)(at, axis)));
   }
 };
-
-bool is_inside(const solid_columns& solid, std::int64_t x, std::int64_t y, std::int64_t z) {
-  const std::int64_t side = solid.grid;
-  if (x < 0 || y < 0 || z < 0 || x >= side || y >= side || z >= side) return false;
-  const auto column = static_cast<std::size_t>(x * side + y);
-  const auto first = solid.heights.begin() + static_cast<std::ptrdiff_t>(solid.offsets[column]),
-             last = solid.heights.begin() + static_cast<std::ptrdiff_t>(solid.offsets[column + 1]);
-  return (std::upper_bound(first, last, z) - first) % 2 != 0;
-}
 
 /// f(from, to) for the runs of voxels inside of a column.
 template <class F>
@@ -275,6 +268,17 @@ void write_slices(const voxel_model& model, const std::filesystem::path& folder)
   });
 }
 
+/// A mesh of triangles.
+void write_surface(const voxel_model& model, bool smooth, const std::filesystem::path& file) {
+  if (model.exposed.empty())
+    throw invalid_argument(
+        fmt::format("{}: the result has no voxels, and so no surface; nothing is written", file.string()));
+  const to_mesh at{model.grid};
+  auto surface = mesh_of_voxels(model.columns, model.exposed, smooth);
+  for (auto& v : surface.vertices) v = {at(v[0], 0), at(v[1], 1), at(v[2], 2)};
+  write_triangles(surface, at.needs_doubles(), model.metres, file);
+}
+
 }  // namespace
 
 voxel_format format_of(const std::filesystem::path& file) {
@@ -283,12 +287,15 @@ voxel_format format_of(const std::filesystem::path& file) {
   if (ends("/")) return voxel_format::slices;
   if (ends(".points.ply")) return voxel_format::points;
   if (ends(".ply")) return voxel_format::mesh;
+  if (ends(".obj") || ends(".stl") || ends(".glb")) return voxel_format::triangles;
   if (ends(".binvox")) return voxel_format::binvox;
   if (ends(".vox")) return voxel_format::vox;
   if (!ends(".vdb")) {
-    throw invalid_argument(fmt::format(
-        "{}: a file of voxels ends in .ply, .points.ply, .binvox, .vox, .vdb, or in / for a folder of slices",
-        name));
+    throw invalid_argument(
+        fmt::format("{}: a file of voxels ends in .ply, .obj, .stl, .glb, .points.ply, .binvox, .vox, .vdb, "
+                    "or in / for a "
+                    "folder of slices",
+                    name));
   }
   if (!has_vdb()) {
     throw invalid_argument(
@@ -308,6 +315,9 @@ std::vector<std::string> files_of_voxels(const std::filesystem::path& file, std:
 
 void write_voxels(const voxel_model& model, const std::filesystem::path& file) {
   const auto format = format_of(file);
+  const bool smooth = model.smooth.value_or(format == voxel_format::triangles);
+  if (format == voxel_format::triangles || (format == voxel_format::mesh && smooth))
+    return write_surface(model, smooth, file);
   if (format == voxel_format::slices) return write_slices(model, file);
   if (format == voxel_format::vdb) return write_vdb(model, file);
   whole_file to(file);

@@ -2,7 +2,8 @@
 
 #include "place.hpp"
 
-// The module of the applications: what roost/match.py and roost/stars.py call. It works on the CPU.
+// The module of the applications: what roost/match.py, roost/solids.py and roost/stars.py call. It works on
+// the CPU.
 
 namespace roost::python {
 
@@ -13,6 +14,7 @@ NB_MODULE(_apps, m) {
   m.def("threads", [] { return call_place<host>::get().threads(); });
   m.def("trim", [] { host_memory_pool::instance().trim(); });
   bind_match(m);
+  bind_solids(m);
   bind_stars(m);
 }
 

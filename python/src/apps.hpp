@@ -7,6 +7,7 @@
 namespace roost::python {
 
 void bind_match(nanobind::module_& module);
+void bind_solids(nanobind::module_& module);
 void bind_stars(nanobind::module_& module);
 
 }  // namespace roost::python

@@ -37,6 +37,7 @@ STUBS = {
     "roost.distributed": Stub("roost.distributed", "distributed.pyi"),
     "roost.sparse": Stub("roost.sparse", "sparse/__init__.pyi"),
     "roost.match": Stub("roost.match", "match.pyi"),
+    "roost.solids": Stub("roost.solids", "solids.pyi"),
     "roost.stars": Stub("roost.stars", "stars.pyi"),
 }
 if importlib.util.find_spec("torch"):

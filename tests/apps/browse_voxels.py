@@ -96,7 +96,8 @@ try:
         dark, light = numpy.percentile(first[200:500, 200:500].sum(axis=2), (2, 98))
         assert light - dark > 100, "no light and shade"
 
-        assert "2,546 voxels drawn of 8,987 in 32" in tab.evaluate("by('facts').textContent")
+        facts = tab.evaluate("by('facts').textContent")
+        assert "4,873 voxels drawn of 22,832 in 32" in facts, facts
 
         # Operations, by button and by key; every one has its count, and its picture.
         counts = {
@@ -246,6 +247,57 @@ try:
         time.sleep(0.5)
         tab.key(" ")
         looks("space")
+
+        # A mesh follows the mouse and a finger: its middle on the screen moves as far as they do.
+        tab.resize(WIDTH, HEIGHT)
+        press(tab, "#reset-all")
+        first = shown(tab)[1]
+        at_rest = count(tab)
+        middle = (
+            "(b => { const v = view(), p = [0, 1, 2].map(i => (b[i] + b[i + 3]) / 2 - v.eye[i]); "
+            "return ['right', 'up'].map(k => dot(p, v[k]) / -dot(p, v.out) / FIELD * "
+            "Math.min(canvas.clientWidth, canvas.clientHeight)); })(answer.boxes[1])"
+        )
+
+        def follows(what, drag, far):
+            before = tab.evaluate(f"JSON.stringify({middle})")
+            drag()
+            settle(tab)
+            x, y = (
+                b - a
+                for a, b in zip(json.loads(before), json.loads(tab.evaluate(f"JSON.stringify({middle})")))
+            )
+            assert abs(x - far[0]) < 3 and abs(y + far[1]) < 3, (what, x, y, far)
+
+        end = (CANVAS[0] + 90, CANVAS[1] - 60)
+        follows("alt", lambda: tab.drag(CANVAS, end, modifiers=1), (90, -60))
+        assert count(tab) != at_rest and differ(first, shown(tab)[1])
+        assert tab.evaluate("camera.turn === scene.turn * Math.PI / 180 && !grabbed")
+        press(tab, "#back")
+        assert count(tab) == at_rest and not differ(first, shown(tab)[1])
+        tab.key("m")
+        assert tab.evaluate("by('grab').ariaPressed") == "true"
+        outlined = shown(tab, "outline")[1]
+        assert (numpy.abs(first - outlined).max(axis=2) > 40).sum() > 100, "no outline"
+        follows("drag", lambda: tab.drag(CANVAS, end), (90, -60))
+        far_out = (CANVAS[0] - 200, CANVAS[1] + 20)
+        follows("far", lambda: tab.drag(CANVAS, far_out), (-200, 20))
+        shown(tab, "far")
+        tab.resize(WIDTH, HEIGHT, mobile=True)
+        follows("finger", lambda: tab.touch([(300, 300)], [(330, 310)], [(380, 330)]), (80, 30))
+        tab.resize(WIDTH, HEIGHT)
+
+        # Up is another axis, which a reload keeps; and all is as it was at first.
+        tab.evaluate("by('up').value = 'z', by('up').dispatchEvent(new Event('change')), 0")
+        assert tab.evaluate("JSON.stringify(axes[1])") == "[0,0,1]"
+        time.sleep(0.4)
+        tab.reload()
+        time.sleep(0.2)
+        settle(tab)
+        assert tab.evaluate("JSON.stringify([axes[1], by('up').value])") == '[[0,0,1],"z"]'
+        press(tab, "#reset-all")
+        assert count(tab) == at_rest and tab.evaluate("JSON.stringify(axes[1])") == "[0,1,0]"
+        assert not differ(first, shown(tab)[1])
 
         # A narrow window: a picture, and nothing beside the window.
         tab.resize(320, 560, mobile=True)

@@ -112,7 +112,7 @@ def compare(roost, name, meshes, op, side):
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert all(m["open_edges"] == m["turned_edges"] == 0 for m in told["meshes"]), (name, told)
-    ours = read_binvox(Path("a.binvox"))[0]
+    ours, where, length = read_binvox(Path("a.binvox"))
 
     # The same corners in 1/256 voxel.
     corners = [np.float32(c).astype(float) for c, _ in meshes]
@@ -120,9 +120,7 @@ def compare(roost, name, meshes, op, side):
     low, high = extent(corners[1])
     centre, unit = (low + high) / 2, (np.subtract(*extent(corners[0])[::-1])).max()
     corners[1] = (corners[1] - centre) @ (size * turn(axis, degrees)).T + centre + move * unit
-    low, high = extent(np.concatenate(corners))
-    length = (high - low).max()
-    steps = [np.floor(((c - (low + high) / 2) / length + 0.5) * side * 256 + 0.5) for c in corners]
+    steps = [np.floor((c - where) / length * side * 256 + 0.5) for c in corners]
     solids = [Manifold(Mesh(s.astype(np.float32), f.astype(np.uint32))) for s, (_, f) in zip(steps, meshes)]
     for solid in solids:
         assert solid.status().name == "NoError" and solid.volume() > 0, (name, solid.status())

@@ -31,7 +31,7 @@ else
 fi
 
 # Names and places that cannot be.
-for bad in a.obj a noending .points; do refused "ends in" voxels box --grid 4 --place host --export "$bad"; done
+for bad in a.off a noending .points; do refused "ends in" voxels box --grid 4 --place host --export "$bad"; done
 refused "no sides" voxels box sphere --op surfaces --grid 4 --place host --export a.ply
 touch file
 for bad in file/a.ply file/a.vox file/slices/ nowhere/a.binvox; do

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "apps/solids/grid_choice.hpp"
 #include "apps/solids/shapes.hpp"
 #include "roost/error.hpp"
 
@@ -71,6 +72,38 @@ TEST(placement, a_frame_is_filled_by_the_longest_side) {
   expect_near(snap({0, 0, 0}), {256 * 12, 0, 256 * 8});
   expect_near(snap({1, 4, 2}), {256 * 20, 256 * 32, 256 * 24});
   EXPECT_EQ(tools::frame_around(box_of({3, 3, 3}, {3, 3, 3}), 8).length, 1);
+}
+
+TEST(placement, a_grid_encloses_what_the_result_can_need) {
+  using tools::solid_op;
+  const auto a = box_of({0, 0, 0}, {4, 4, 4}), near = box_of({2, 1, 1}, {6, 2, 2}),
+             far = box_of({90, 0, 0}, {91, 1, 1}), beside = box_of({4.1, 0, 0}, {5, 1, 1});
+  const auto length = [](solid_op op, std::vector<tools::bounds> boxes, std::uint32_t side = 16) {
+    return tools::frame_of_result(op, boxes, side).length;
+  };
+  for (const auto op : {solid_op::combined, solid_op::exclusive}) {
+    EXPECT_EQ(length(op, {a, near}), 6);
+    EXPECT_EQ(length(op, {a, far}), 91);
+  }
+  EXPECT_EQ(length(solid_op::difference, {a, far}), 4);
+  EXPECT_EQ(length(solid_op::difference, {far, a}), 1);
+  EXPECT_EQ(length(solid_op::difference, {a, box_of({1, 1, 1}, {2, 2, 2})}), 4);
+  EXPECT_EQ(length(solid_op::difference, {a, near}), 4 * 16 / 14.0);
+  EXPECT_EQ(length(solid_op::difference, {a, beside}), 4 * 16 / 14.0);  // less than a voxel away
+  EXPECT_EQ(length(solid_op::difference, {a, near}, 3), 6);             // no room for a layer
+  EXPECT_EQ(length(solid_op::intersection, {a, near}), 2 * 16 / 14.0);
+  EXPECT_EQ(length(solid_op::intersection, {a, a}), 4);
+  EXPECT_EQ(length(solid_op::intersection, {a, far}), 4);
+  EXPECT_EQ(tools::frame_of_result(solid_op::intersection, std::vector{a, near}, 16).centre,
+            (vec3{3, 1.5, 1.5}));
+  // As far as corners may lie, and further: the grid grows.
+  const double most = 4 * ((1 << 29) / (256.0 * 4096) - 0.5);
+  EXPECT_EQ(
+      length(solid_op::difference, {a, box_of({2 + 0.99 * most, 0, 0}, {2 + 0.999 * most, 1, 1})}, 4096), 4);
+  const auto grown =
+      length(solid_op::difference, {a, box_of({2 + 2 * most, 0, 0}, {2 + 3 * most, 1, 1})}, 4096);
+  EXPECT_NEAR(grown, 12, 1e-4);
+  EXPECT_GT(grown, 12);
 }
 
 TEST(placement, shapes_are_closed_and_one_wide) {

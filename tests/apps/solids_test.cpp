@@ -157,6 +157,47 @@ std::set<u32> solid_by_rays(const tools::mesh& of, u32 grid, bool odd = false) {
   return result;
 }
 
+/// The same for tetrahedra of any size, in whole numbers: a centre is inside if it is on the same side of all
+/// four faces as the corner opposite, and a face through a centre does not occur.
+std::set<u32> solid_by_wide_rays(const tools::mesh& of, u32 grid) {
+  __extension__ using wide = __int128;
+  using whole = std::array<wide, 3>;
+  const auto side_of = [](const whole& a, const whole& b, const whole& c, const whole& p) {
+    whole u, v, w;
+    for (std::size_t k = 0; k < 3; ++k) u[k] = b[k] - a[k], v[k] = c[k] - a[k], w[k] = p[k] - a[k];
+    const wide volume = w[0] * (u[1] * v[2] - u[2] * v[1]) + w[1] * (u[2] * v[0] - u[0] * v[2]) +
+                        w[2] * (u[0] * v[1] - u[1] * v[0]);
+    return volume > 0 ? 1 : volume < 0 ? -1 : 0;
+  };
+  whole corners[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto& v = of.vertices[i];
+    corners[i] = {static_cast<wide>(v.x), static_cast<wide>(v.y), static_cast<wide>(v.z)};
+  }
+  std::set<u32> result;
+  for (u32 n = 0; n < grid * grid * grid; ++n) {
+    const u32 at[3] = {n / grid / grid, n / grid % grid, n % grid};
+    whole p;
+    for (std::size_t k = 0; k < 3; ++k) p[k] = wide{256} * at[k] + 128;
+    bool inside = true;
+    for (std::size_t i = 0; i < 4 && inside; ++i) {
+      const whole &a = corners[(i + 1) % 4], &b = corners[(i + 2) % 4], &c = corners[(i + 3) % 4];
+      const int here = side_of(a, b, c, p);
+      EXPECT_NE(here, 0);
+      inside = here == side_of(a, b, c, corners[i]);
+    }
+    if (inside) result.insert(word::make(at[0], at[1], at[2], 0));
+  }
+  return result;
+}
+
+/// A frame of two meshes has these voxels.
+void frame_of_part(tools::scene& part, u32 side, const tools::affine& where, inside_rule rule,
+                   const std::vector<u32>& expected) {
+  part.make_frame({side, {where, where}, solid_op::exclusive, rule, false});
+  EXPECT_EQ(part.voxels32(voxel_set::solid), expected);
+}
+
 /// A closed surface: a tetrahedron, or two that share a side, with corners of the kind that is asked for.
 tools::mesh some_solid(std::mt19937& random, u32 grid, int multiple) {
   std::uniform_int_distribution<int> at(0, static_cast<int>(grid) * 256 / multiple);
@@ -616,9 +657,104 @@ TEST(solids, reach_out_of_the_grid) {
   EXPECT_EQ(all.facts_of_mesh(0).volume_voxels, 64u);
   EXPECT_EQ(all.facts_of_mesh(0).voxels, 0u);
   EXPECT_EQ(all.facts_of_mesh(1).volume_voxels, 0u);
-  // Further than can be: taken to the limit.
-  steps_scene far(4, {box_in_steps({-2000000000, 0, 0}, {2000000000, 1024, 1024})});
+  // Up to 2^21 voxels away, but no further.
+  const int most = 1 << 29;
+  steps_scene far(4, {box_in_steps({-most, 0, 0}, {most - 64, 1024, 1024})});
   EXPECT_EQ(far.facts_of_mesh(0).volume_voxels, 64u);
+  EXPECT_THROW(steps_scene(4, {box_in_steps({-most - 64, 0, 0}, {0, 1024, 1024})}), roost::invalid_argument);
+  EXPECT_THROW(steps_scene(4, {box_in_steps({0, 0, 0}, {1024, 1024, most + 64})}), roost::invalid_argument);
+  // A corner that no triangle has may lie anywhere.
+  auto box = box_in_steps({0, 0, 0}, {1024, 1024, 1024});
+  box.vertices.push_back({1e30f, 0, 0});
+  EXPECT_EQ(steps_scene(4, {box}).facts_of_mesh(0).volume_voxels, 64u);
+}
+
+/// The voxels of a large grid that lie in a cube of it, as voxels of that cube.
+std::vector<u32> restricted(const std::vector<u32>& words, std::array<u32, 3> low, u32 side) {
+  std::vector<u32> result;
+  for (const u32 w : words) {
+    u32 at[3];
+    bool in = true;
+    for (int axis = 0; axis < 3; ++axis) {
+      at[axis] = word::coordinate(w, axis) - low[static_cast<std::size_t>(axis)];
+      in = in && at[axis] < side;
+    }
+    if (in) result.push_back(word::make(at[0], at[1], at[2], word::class_of(w)));
+  }
+  return result;
+}
+
+/// What is in a grid does not depend on what reaches out of it: a cube of a grid is as a grid of its own.
+TEST(solids, of_clipped_meshes_are_those_of_larger_grids) {
+  std::mt19937 random(11);
+  const u32 large = 24;
+  for (int i = 0; i < (sanitized ? 6 : 40); ++i) {
+    const int multiple = std::array{1, 64, 128, 256}[random() % 4];
+    std::vector<tools::mesh> meshes{some_solid(random, large, multiple), some_solid(random, large, multiple)};
+    if (i % 4 == 3) meshes[0].triangles.pop_back();  // open
+    const u32 side = 1 + random() % 12;
+    // On every side of the large grid, and beyond it.
+    std::array<u32, 3> low{};
+    for (auto& at : low) at = random() % (large - side + 1);
+    if (i % 5 == 0) low[random() % 3] = random() % 2 == 0 ? 0 : large - side;
+    tools::affine moved;
+    for (std::size_t k = 0; k < 3; ++k) moved.shift[k] = -256.0 * low[k];
+    for (const auto rule : {inside_rule::nonzero, inside_rule::odd}) {
+      steps_scene whole(large, meshes, rule), part(side, meshes, rule);
+      for (std::size_t m = 0; m < 2; ++m) {
+        part.place_mesh(m, side, moved);
+        part.make_solid(m, rule);
+        part.make_surface(m, i % 2 == 0);
+        whole.make_surface(m, i % 2 == 0);
+      }
+      for (const auto op :
+           {solid_op::combined, solid_op::intersection, solid_op::difference, solid_op::exclusive}) {
+        whole.combine(op);
+        part.combine(op);
+        ASSERT_EQ(part.voxels32(voxel_set::solid), restricted(whole.voxels32(voxel_set::solid), low, side))
+            << i;
+      }
+      ASSERT_EQ(part.voxels32(voxel_set::surfaces).size() > 0,
+                restricted(whole.voxels32(voxel_set::surfaces), low, side).size() > 0);
+      if (i % 2 != 0 || multiple == 1) {
+        ASSERT_EQ(part.voxels32(voxel_set::surfaces),
+                  restricted(whole.voxels32(voxel_set::surfaces), low, side))
+            << i;
+      }
+      // As frames.
+      frame_of_part(part, side, moved, rule, restricted(whole.voxels32(voxel_set::solid), low, side));
+    }
+    if (i % 4 == 3) continue;  // what three axes say of an open mesh depends on how many columns there are
+    steps_scene whole(large, meshes, inside_rule::vote), part(side, meshes);
+    for (std::size_t m = 0; m < 2; ++m) {
+      part.place_mesh(m, side, moved);
+      part.make_solid(m, inside_rule::vote);
+    }
+    whole.combine(solid_op::exclusive);
+    part.combine(solid_op::exclusive);
+    ASSERT_EQ(part.voxels32(voxel_set::solid), restricted(whole.voxels32(voxel_set::solid), low, side));
+  }
+}
+
+/// Corners from near to as far as may be: a grid around a part of a far larger solid, against rays.
+TEST(solids, of_far_corners_are_those_of_rays) {
+  std::mt19937 random(12);
+  const u32 grid = 8;
+  std::size_t inside = 0;
+  for (int i = 0; i < (sanitized ? 20 : 200); ++i) {
+    const int far = 1 << (12 + random() % 18);
+    std::uniform_int_distribution<int> at(-far, far);
+    std::vector<std::array<int, 3>> corners(4);
+    for (auto& c : corners) {
+      for (auto& x : c) x = static_cast<int>(static_cast<float>(at(random)));
+    }
+    const auto mesh = in_steps(corners, {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {2, 0, 3}});
+    steps_scene all(grid, {mesh});
+    const auto words = all.voxels32(voxel_set::solid);
+    inside += words.size();
+    ASSERT_EQ(std::set<u32>(words.begin(), words.end()), solid_by_wide_rays(mesh, grid)) << i;
+  }
+  EXPECT_GT(inside, 0u);
 }
 
 TEST(solids, of_open_meshes_are_voted_for) {
