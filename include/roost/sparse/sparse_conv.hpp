@@ -27,15 +27,16 @@ namespace roost {
 /// contiguous memory of the place, of one type: float or double, on cuda also __half and __nv_bfloat16, whose
 /// sums are of type float.
 ///
-/// Each output row is computed by one worker, which processes the offsets in order. So results are the same
-/// from run to run, with any number of threads; another kind of processor may round differently. A feature
-/// that is not finite affects only the outputs whose neighbourhood contains it; weights must be finite on
-/// cuda.
+/// Each output row is computed by one worker, which processes the offsets in order; on cuda, where there are
+/// few rows, several workers share the offsets, as many as the number of rows says, and their sums are added
+/// in order. So results are the same from run to run, with any number of threads; another kind of processor
+/// may round differently. A feature that is not finite affects only the outputs whose neighbourhood contains
+/// it; weights must be finite on cuda.
 ///
 /// cuda: asynchronous. For a map with a fixed capacity, the host checks sizes against the capacity. Fastest
-/// with 16, 32, 64 or 128 output channels, input rows whose size is a multiple of 16 bytes, order::block and
-/// kernel_map_options::by_masks. Needs compute capability 8.0; on Hopper compile for sm_90a, which makes
-/// numbers of 16 bits a third faster.
+/// with 16, 32, 64, 128 or a multiple of 256 output channels, input rows whose size is a multiple of 16
+/// bytes, order::block and kernel_map_options::by_masks. Needs compute capability 8.0; on Hopper compile for
+/// sm_90a, which makes numbers of 16 bits a third faster.
 ///
 /// Cost: 2 * in * out operations for each pair of rows, about as fast as one matrix product of the same work;
 /// takes memory for a copy of the weights, on the host also 512 bytes per output channel and thread. Throws

@@ -211,8 +211,11 @@ class SparseTensor:
             raise ValueError(f"{what}: {len(features)} rows of features for {rows} voxels; give as many")
         if coordinates is not None:
             rows = torch.as_tensor(index.rows_of_input())
-            sums = features.new_zeros(len(index), features.shape[1]).index_add(0, rows, features)
-            features = sums / rows.bincount(minlength=len(index))[:, None] if index.duplicates else sums
+            if index.duplicates:
+                sums = features.new_zeros(len(index), features.shape[1]).index_add(0, rows, features)
+                features = sums / rows.bincount(minlength=len(index))[:, None]
+            else:
+                features = torch.empty_like(features).index_copy(0, rows, features)
         self.features, self.index = features, index
 
     @property

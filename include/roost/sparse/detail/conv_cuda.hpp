@@ -763,9 +763,8 @@ struct conv_backend<cuda> {
     const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
                       size = std::size_t{map.volume} * in * out;
     // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
-    const auto parts = static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(ceil_div<std::size_t>(Columns > 128 ? 512 : 1024, teams), 1,
-                                std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
+    const auto parts = static_cast<std::uint32_t>(std::clamp<std::size_t>(
+        ceil_div<std::size_t>(1024, teams), 1, std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
     const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
     array<conv_sum<T>, cuda> sums;
     if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
