@@ -213,12 +213,16 @@ struct pad_rows {
   }
 };
 
-/// The product of a block by the means of the device that it is compiled for, and the shared memory that it
-/// takes by any, since the host does not know which one runs.
+/// The product of a block by the means of the device that it is compiled for. The host does not know which
+/// one runs, but that warp groups have much shared memory.
 template <class ByWarps, class ByGroups, bool Groups>
 struct either_product {
   using block = std::conditional_t<Groups && ROOST_WGMMA, ByGroups, ByWarps>;
-  static constexpr std::size_t bytes = Groups ? std::max(ByWarps::bytes, ByGroups::bytes) : ByWarps::bytes;
+  /// The shared memory of a block that takes `more` beside its product; it can have `most`.
+  static std::size_t scratch_bytes(std::size_t more, std::size_t most) {
+    const std::size_t bytes = more + (Groups ? std::max(ByWarps::bytes, ByGroups::bytes) : ByWarps::bytes);
+    return bytes <= most ? bytes : more + ByWarps::bytes;
+  }
 };
 
 /// How a tile of output rows is multiplied.
@@ -233,7 +237,6 @@ struct conv_tile {
                                                         : 4)>,
                      Tensor && sizeof(T) == 2>;
   using block = typename product::block;
-  static constexpr std::size_t bytes = product::bytes;
 };
 
 /// Packs weights [offset][in][out] as [offset][panel][slice] with zeros at the borders, each slice in the
@@ -295,8 +298,9 @@ struct convolve_rows {
   std::uint32_t splits;
   conv_sum<T>* sums_of_splits;
 
-  static std::size_t scratch_bytes() {
-    return ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + layout::bytes + alignment;
+  static std::size_t scratch_bytes(std::size_t most) {
+    constexpr std::size_t more = ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + alignment;
+    return layout::product::scratch_bytes(more, most);
   }
 
   template <class Team>
@@ -304,7 +308,7 @@ struct convolve_rows {
 #if ROOST_ON_DEVICE
     scratch += -__cvta_generic_to_shared(scratch) % alignment;
     T* const memory = reinterpret_cast<T*>(scratch);
-    auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch + layout::bytes);
+    auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch + block::bytes);
     std::uint32_t* const rows = offsets_of_warp + 32;
     std::uint32_t* const sources = rows + tile;  // [offset of the mask][row]
 
@@ -482,8 +486,8 @@ struct add_weight_gradient_rows {
   const T *input, *gradient;
   sum* sums;  // [part][offset][in][out]
 
-  static std::size_t scratch_bytes() {
-    return product::bytes + (counts_size + 2 * room) * sizeof(std::uint32_t) + alignment;
+  static std::size_t scratch_bytes(std::size_t most) {
+    return product::scratch_bytes((counts_size + 2 * room) * sizeof(std::uint32_t) + alignment, most);
   }
 
   template <class Team>
@@ -491,7 +495,7 @@ struct add_weight_gradient_rows {
 #if ROOST_ON_DEVICE
     scratch += -__cvta_generic_to_shared(scratch) % alignment;
     T* const memory = reinterpret_cast<T*>(scratch);
-    auto* const counts = reinterpret_cast<std::uint32_t*>(scratch + product::bytes);
+    auto* const counts = reinterpret_cast<std::uint32_t*>(scratch + block::bytes);
     std::uint32_t* const sources = counts + counts_size;
     std::uint32_t* const targets = sources + room;
 
@@ -737,7 +741,7 @@ struct conv_backend<cuda> {
         std::clamp<std::size_t>(enough_teams / teams, 1, ceil_div<std::size_t>(map.volume, 2)));
     array<conv_sum<T>, cuda> sums;
     if (splits > 1) sums = array<conv_sum<T>, cuda>(place, splits * outputs * columns);
-    place.launch(teams * splits, kernel_type::scratch_bytes(),
+    place.launch(teams * splits, kernel_type::scratch_bytes(place.scratch_most()),
                  kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
                              rows.numbers, by, bias, output, splits, sums.data()});
     if (splits == 1) return;
@@ -768,7 +772,7 @@ struct conv_backend<cuda> {
     const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
     array<conv_sum<T>, cuda> sums;
     if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
-    place.launch(teams * parts, kernel_type::scratch_bytes(),
+    place.launch(teams * parts, kernel_type::scratch_bytes(place.scratch_most()),
                  kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
                              in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
     if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
