@@ -14,16 +14,6 @@ namespace {
 
 using rows = std::array<vec3, 3>;
 
-rows product(const rows& a, const rows& b) {
-  rows result{};
-  for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 3; ++j) {
-      for (int k = 0; k < 3; ++k) result[i][j] += a[i][k] * b[k][j];
-    }
-  }
-  return result;
-}
-
 /// Rodrigues' formula, with whole quarter turns exact.
 rows rotation(vec3 axis, double degrees) {
   const double length = std::hypot(axis[0], axis[1], axis[2]);
@@ -63,7 +53,7 @@ placement parse_placement(std::string_view text) {
       if (n[0] == 0 && n[1] == 0 && n[2] == 0)
         throw invalid_argument(
             fmt::format("placement '{}': the axis of a rotation is 0 0 0; give another", text));
-      result.linear = product(rotation({n[0], n[1], n[2]}, n[3]), result.linear);
+      result.linear = affine{rotation({n[0], n[1], n[2]}, n[3]), {}}.after({result.linear, {}}).rows;
     } else if (word == "move") {
       std::array<double, 3> n;
       numbers(n);

@@ -41,6 +41,16 @@ def _numbers(values, shape, what, name, kinds):
     return array
 
 
+def _positions(values, what, name):
+    """The same of three columns, exactly, as float64."""
+    at = _numbers(values, 3, what, name, "fiu")
+    if at.dtype.itemsize > 8:
+        raise TypeError(f"{what}: {name} of {at.dtype}; give float64")
+    if at.dtype.kind in "iu" and at.size and max(abs(int(at.min())), abs(int(at.max()))) > 1 << 53:
+        raise ValueError(f"{what}: {name} beyond 2^53 are not kept by float64; give smaller ones")
+    return at.astype(np.float64)
+
+
 def _mesh(mesh, transform, what):
     """Vertices where they are placed, float64, and faces, uint32; each in a row."""
     if isinstance(mesh, (tuple, list)) and len(mesh) == 2:
@@ -52,12 +62,7 @@ def _mesh(mesh, transform, what):
             f"{what}: a mesh of {type(mesh).__name__}; give vertices and faces, as attributes or a tuple"
         )
     corners = _numbers(faces, 3, what, "faces", "iu")
-    at = _numbers(vertices, 3, what, "vertices", "fiu")
-    if at.dtype.itemsize > 8:
-        raise TypeError(f"{what}: vertices of {at.dtype}; give float64")
-    if at.dtype.kind in "iu" and at.size and max(abs(int(at.min())), abs(int(at.max()))) > 1 << 53:
-        raise ValueError(f"{what}: vertices beyond 2^53 are not kept by float64; give smaller ones")
-    at = at.astype(np.float64)
+    at = _positions(vertices, what, "vertices")
     if len(corners) == 0:
         raise ValueError(f"{what}: a mesh without faces has no inside; give one with a surface")
     least, most = int(corners.min()), int(corners.max())
@@ -144,7 +149,7 @@ class Solid:
         from its surface. Points outside of the grid are outside. NaN raises ValueError.
         """
         what = "roost.solids.Solid.contains"
-        array = _numbers(points, 3, what, "points", "fiu").astype(np.float64)
+        array = _positions(points, what, "points")
         if np.isnan(array).any():
             raise ValueError(f"{what}: points with NaN; leave them out")
         return self._made.contains(np.ascontiguousarray(array).ravel()).view(np.bool_)
@@ -152,8 +157,8 @@ class Solid:
     def mesh(self, smooth=True):
         """The surface: vertices, float64 of shape (n, 3), and faces, uint32 of shape (m, 3).
 
-        It is closed, and faces look outwards. smooth: without steps, each corner within a voxel of the surface; else the sides of
-        voxels. Voxels that touch at an edge or a corner only have vertices of their own there. A solid
+        It is closed, and faces look outwards. smooth: without steps, each corner within a voxel of the
+        surface; else the sides of voxels. Voxels that touch at an edge or a corner only have vertices of their own there. A solid
         without voxels has none. trimesh.Trimesh(*solid.mesh(), process=False) takes it.
         """
         if not isinstance(smooth, (bool, np.bool_)):
