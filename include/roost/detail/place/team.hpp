@@ -457,11 +457,12 @@ ROOST_FN T fetch_and(T& word, T bits) {
 #endif
 }
 
-ROOST_FN void fetch_max(std::uint32_t& word, std::uint32_t value) {
+template <class T>
+ROOST_FN void fetch_max(T& word, std::type_identity_t<T> value) {
 #if ROOST_ON_DEVICE
-  if (peek(word) < value) atomicMax(&word, value);
+  if (peek(word) < value) atomicMax(atomic_at(word), value);
 #else
-  std::uint32_t seen = peek(word);
+  T seen = peek(word);
   while (seen < value &&
          !__atomic_compare_exchange_n(&word, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
