@@ -6,6 +6,7 @@
 #include <roost/concurrent_map.hpp>
 #include <roost/concurrent_set.hpp>
 #include <roost/cuda.hpp>
+#include <roost/embedding/embedding_table.hpp>
 #include <roost/error.hpp>
 #include <roost/frozen_map.hpp>
 #include <roost/frozen_multimap.hpp>
@@ -298,6 +299,25 @@ void use_sharded() {
                     roost::group_by(shards, keys, values, roost::plus()).size());
 }
 
+template <class Value>
+void use_embeddings() {
+  const std::vector<std::int64_t> ids(1);
+  std::vector<std::uint32_t> slots(1);
+  std::vector<Value> rows(4);
+  roost::embedding_table<roost::host, Value> table(cpu, {.dim = 4, .capacity = 1});
+  table.look_up(cpu, {.ids = ids}, slots, rows);
+  table.update(cpu, {.ids = ids}, slots, rows);
+  table.find(cpu, {.ids = ids}, slots, rows);
+  table.assign(cpu, {.ids = ids}, rows, rows);
+  table.erase(cpu, {.ids = ids});
+  table.reserve(cpu, 200);
+  std::vector<std::byte> bytes(table.row_bytes() * table.size(cpu));
+  const auto entries = table.entries(cpu);
+  table.copy_rows(cpu, entries.slots.span(), bytes);
+  table.restore(cpu, entries, bytes, true);
+  static_cast<void>(table.counts(cpu).steps + table.take_evicted(cpu).ids.size() + table.bytes());
+}
+
 void use_string_index() {
   const std::vector<std::string> texts(1);
   std::vector<std::uint32_t> numbers(1);
@@ -319,6 +339,9 @@ int main() {
   use_sorted<std::int16_t, float>();
   use_block_map();
   use_string_index();
+  use_embeddings<float>();
+  use_embeddings<roost::bfloat16>();
+  use_embeddings<roost::float16>();
   use_voxels<2>();
   use_voxels<3>();
   use_voxels<4>();

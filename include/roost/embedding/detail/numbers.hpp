@@ -1,0 +1,129 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "roost/detail/place/config.hpp"
+#include "roost/embedding/embedding_options.hpp"
+#include "roost/hash.hpp"
+
+// Numbers of rows: read and written in pieces of four where their addresses allow it, computed with as
+// floats.
+
+namespace roost::detail {
+
+ROOST_FN std::uint32_t bits_of_float(float x) {
+  std::uint32_t bits;
+  memcpy(&bits, &x, sizeof(bits));
+  return bits;
+}
+ROOST_FN float float_of_bits(std::uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof(x));
+  return x;
+}
+
+ROOST_FN float to_float(float x) { return x; }
+ROOST_FN float to_float(bfloat16 x) { return float_of_bits(std::uint32_t{x.bits} << 16); }
+ROOST_FN float to_float(float16 x) {
+  const std::uint32_t sign = (x.bits & 0x8000u) << 16, exponent = x.bits >> 10 & 31, fraction = x.bits & 1023;
+  if (exponent == 0) return float_of_bits(bits_of_float(static_cast<float>(fraction) * 0x1p-24f) | sign);
+  return float_of_bits(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
+}
+
+/// The nearest number, the even one of two.
+template <class Value>
+ROOST_FN Value from_float(float x) {
+  const std::uint32_t bits = bits_of_float(x), size = bits & 0x7fffffff;
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
+  if constexpr (std::is_same_v<Value, float>) {
+    return x;
+  } else if constexpr (std::is_same_v<Value, bfloat16>) {
+    if (size > 0x7f800000) return {static_cast<std::uint16_t>(sign | 0x7fc0)};
+    return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+  } else {
+    std::uint32_t half;
+    if (size >= 0x47800000) {  // from 2^16 on
+      half = size > 0x7f800000 ? 0x7e00 : 0x7c00;
+    } else if (size < 0x38800000) {  // below 2^-14: multiples of 2^-24, as those of a float of [0.5, 1)
+      half = bits_of_float(float_of_bits(size) + 0.5f) - bits_of_float(0.5f);
+    } else {
+      half = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+    }
+    return {static_cast<std::uint16_t>(sign | half)};
+  }
+}
+
+/// Numbers of a row that are side by side.
+template <int Width>
+struct floats {
+  float x[Width];
+};
+
+template <int Width, class Value>
+struct alignas(Width * sizeof(Value)) stored_numbers {
+  Value x[Width];
+};
+
+/// Numbers [Width * piece, Width * (piece + 1)) of a row.
+template <int Width, class Value>
+ROOST_FN floats<Width> load_piece(const Value* row, std::size_t piece) {
+  const auto stored = reinterpret_cast<const stored_numbers<Width, Value>*>(row)[piece];
+  floats<Width> result;
+  ROOST_UNROLL
+  for (int i = 0; i < Width; ++i) result.x[i] = to_float(stored.x[i]);
+  return result;
+}
+template <int Width, class Value>
+ROOST_FN stored_numbers<Width, Value> to_stored(const floats<Width>& numbers) {
+  stored_numbers<Width, Value> stored;
+  ROOST_UNROLL
+  for (int i = 0; i < Width; ++i) stored.x[i] = from_float<Value>(numbers.x[i]);
+  return stored;
+}
+template <int Width, class Value>
+ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& numbers) {
+  reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = to_stored<Width, Value>(numbers);
+}
+
+/// The same for what is not read, or was not written, soon: it takes no room in a GPU's cache.
+template <int Width, class Value>
+ROOST_FN floats<Width> load_piece_once(const Value* row, std::size_t piece) {
+#if ROOST_ON_DEVICE
+  using word = std::conditional_t<Width * sizeof(Value) == 16, float4,
+                                  std::conditional_t<Width * sizeof(Value) == 8, float2,
+                                                     std::conditional_t<sizeof(Value) == 4, float, short>>>;
+  const word bits = __ldcs(reinterpret_cast<const word*>(row) + piece);
+  return load_piece<Width>(reinterpret_cast<const Value*>(&bits), 0);
+#else
+  return load_piece<Width>(row, piece);
+#endif
+}
+template <int Width, class Value>
+ROOST_FN void store_piece_once(Value* row, std::size_t piece, const floats<Width>& numbers) {
+#if ROOST_ON_DEVICE
+  using word = std::conditional_t<Width * sizeof(Value) == 16, float4,
+                                  std::conditional_t<Width * sizeof(Value) == 8, float2,
+                                                     std::conditional_t<sizeof(Value) == 4, float, short>>>;
+  const auto stored = to_stored<Width, Value>(numbers);
+  word bits;
+  memcpy(&bits, &stored, sizeof(bits));
+  __stcs(reinterpret_cast<word*>(row) + piece, bits);
+#else
+  store_piece<Width>(row, piece, numbers);
+#endif
+}
+
+/// A number of the row that a key begins with.
+ROOST_FN float first_number(const row_initializer& how, std::uint64_t of_key, std::uint64_t column) {
+  if (how.is == row_initializer::kind::constant) return how.a;
+  const std::uint64_t bits = mix64(of_key + column * 0x9e3779b97f4a7c15ull, 0x5bd1e995u);
+  const float u = static_cast<float>(bits >> 40) * 0x1p-24f;  // [0, 1)
+  if (how.is == row_initializer::kind::uniform) return smaller(how.a + (how.b - how.a) * u, how.b);
+  // Box and Muller, A Note on the Generation of Random Normal Deviates, 1958
+  const float v = static_cast<float>(bits & 0xffffffffu) * 0x1p-32f;
+  return how.a + how.b * sqrtf(-2 * logf(1 - u)) * cosf(6.2831853f * v);
+}
+
+}  // namespace roost::detail

@@ -1,0 +1,218 @@
+#pragma once
+
+#include "roost/embedding/detail/numbers.hpp"
+#include "roost/embedding/detail/slots.hpp"
+
+// Missing keys get slots: a warp takes a bucket and goes through its missing keys in ascending order; the
+// least slot of the bucket goes to each. No locks, and the same slots each time.
+
+namespace roost::detail {
+
+/// What lies in a row: weights, and behind them, from a multiple of 16 bytes on, what the optimizer keeps.
+template <class Value>
+struct embedding_rows {
+  std::byte* data = nullptr;
+  std::size_t stride = 0;     // bytes of a row
+  std::uint32_t dim = 0;      // weights
+  std::uint32_t kept_at = 0;  // bytes before what is kept
+  std::uint32_t kept_of = 0;  // floats from one part of it to the next
+  std::uint32_t kept = 0;     // floats in all
+
+  ROOST_FN Value* weights(std::size_t slot) const { return reinterpret_cast<Value*>(data + slot * stride); }
+  ROOST_FN float* part(std::size_t slot, std::uint32_t which) const {
+    return reinterpret_cast<float*>(data + slot * stride + kept_at) + which * kept_of;
+  }
+};
+
+/// What the first numbers of a key's row follow from.
+ROOST_FN std::uint64_t beginning_of(const embedding_key& key, std::uint64_t seed) {
+  return mix64(key.hash, seed + key.feature);
+}
+
+/// What a table counts, in memory of its place, so that a step can be replayed without the host.
+struct embedding_state {
+  optimizer_rates rates = {};
+  float adam_rate = 0, adam_root = 0;  // what an update with adam takes instead of its rate and the root of v
+  std::uint32_t step = 0, updates = 0;
+  std::uint32_t any_missing = 0;  // in the running call
+  std::uint32_t evicted_now = 0;  // by it
+  std::uint32_t long_sums = 0;    // of the running update
+  std::uint64_t evicted = 0, unplaced = 0, unadmitted = 0, remembered = 0, forgotten = 0;
+};
+
+/// Keys that lost their rows during a call, and these rows: where a caller wants them.
+template <class Value>
+struct evicted_rows {
+  embedding_key* keys = nullptr;
+  Value* rows = nullptr;  // or null
+};
+
+/// The least number of neighbours, known to all of them.
+template <class Team>
+ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
+#if ROOST_ON_DEVICE
+  ROOST_UNROLL
+  for (int apart = 16; apart != 0; apart /= 2) {
+    const std::uint64_t other = __shfl_xor_sync(~0u, mine, apart);
+    mine = smaller(mine, other);
+  }
+#endif
+  return mine;
+}
+
+template <class Value>
+struct place_missing {
+  static constexpr int threads = 128;
+  static constexpr std::uint32_t of_bucket = embedding_slots::of_bucket, at_once = 32;
+  static constexpr std::uint32_t not_admitted = no_slot - 1;  // claimed_keys::slots, beside no_slot
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+
+  /// Buckets of a team.
+  template <class Place>
+  static constexpr std::size_t tile = std::is_same_v<Place, host> ? 1024 : threads / 32 * 8;
+
+  embedding_slots table;
+  std::uint64_t seed;
+  claimed_keys claimed;
+  lookup_sketch sketch;
+  std::uint32_t admit;
+  eviction policy;
+  bool gives_scores;          // of the caller
+  std::uint32_t keeps_steps;  // before the running one, whose keys keep their rows, too
+  embedding_rows<Value> rows;
+  row_initializer initializer;
+  bool writes_weights;
+  embedding_state* state;
+
+  struct chosen_key {
+    embedding_key key;
+    std::uint32_t position, slot;
+    bool evicts;
+  };
+  struct pieces {
+    std::uint64_t* order;  // of the slots of a bucket: the least goes first
+    chosen_key* chosen;
+    std::uint32_t* count;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    constexpr std::uint32_t warps = threads / 32;
+    return {memory.take<std::uint64_t>(warps * of_bucket), memory.take<chosen_key>(warps * at_once),
+            memory.take<std::uint32_t>(warps)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    if (*claimed.any == 0) return;
+    scratch_memory all(memory);
+    pieces mine = scratch(all);
+    constexpr std::uint32_t warps = Team::size / Team::near_size;
+    const std::uint32_t warp = static_cast<std::uint32_t>(team.rank()) / Team::near_size;
+    mine.order += warp * of_bucket;
+    mine.chosen += warp * at_once;
+    mine.count += warp;
+    constexpr std::size_t of_team = tile<typename Team::place>, of_warp = of_team / warps;
+    const std::size_t first = index * of_team + warp * of_warp;
+    std::uint64_t evictions = 0;
+    for (std::size_t b = first; b < smaller<std::size_t>(first + of_warp, table.buckets); ++b) {
+      if (claimed.heads[b] != 0) evictions += place_in(team, static_cast<std::uint32_t>(b), mine);
+    }
+    if (team.rank() % Team::near_size == 0 && evictions != 0) fetch_add(state->evicted, evictions);
+  }
+
+ private:
+  template <class Team>
+  ROOST_FN std::uint32_t place_in(const Team& team, std::uint32_t bucket, const pieces& mine) const {
+    const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % Team::near_size;
+    for (std::uint32_t s = lane; s < of_bucket; s += Team::near_size) mine.order[s] = order_of(bucket, s);
+    std::uint32_t evictions = 0, count = at_once;
+    for (bool again = false; count == at_once; again = true) {
+      team.sync_near();
+      if (lane == 0) *mine.count = choose(bucket, mine.chosen, again);
+      team.sync_near();
+      count = *mine.count;
+      for (std::uint32_t k = 0; k < count; ++k) evictions += take_slot(team, lane, bucket, mine, k);
+      for (std::uint32_t k = lane; k < count; k += Team::near_size) write_slot(mine.chosen[k]);
+      for (std::uint32_t k = 0; k < count; ++k) write_row(team, lane, mine.chosen[k]);
+    }
+    if (lane == 0) claimed.heads[bucket] = 0;
+    return evictions;
+  }
+
+  ROOST_FN std::uint64_t order_of(std::uint32_t bucket, std::uint32_t s) const {
+    const std::size_t slot = std::size_t{bucket} * of_bucket + s;
+    const std::uint32_t step = table.steps[slot];  // beside the tag
+    if (!table.has(slot)) return s;
+    if (policy == eviction::none || std::uint64_t{step} + keeps_steps >= state->step) return never;
+    std::uint64_t score = step;
+    if (policy == eviction::least_frequent) score = table.scores[slot];
+    if (policy == eviction::least_score) score = table.scores[slot] & 0xffffffffu;
+    return std::uint64_t{1} << 63 | score << 7 | s;
+  }
+
+  /// The least missing keys of a bucket that are admitted, in order; `again`: those after the last ones.
+  ROOST_FN std::uint32_t choose(std::uint32_t bucket, chosen_key* chosen, bool again) const {
+    const embedding_key last = again ? chosen[at_once - 1].key : embedding_key{};
+    std::uint32_t count = 0;
+    for (std::uint32_t p = claimed.heads[bucket]; p != 0; p = claimed.next[p - 1]) {
+      const embedding_key key = claimed.keys[p - 1];
+      if (again && (claimed.slots[p - 1] != no_slot || !(last < key))) continue;  // it had its turn
+      if (sketch.counters != nullptr && sketch.count(key) < admit) {
+        claimed.slots[p - 1] = not_admitted;
+        continue;
+      }
+      if (count == at_once && !(key < chosen[count - 1].key)) continue;
+      std::uint32_t k = count == at_once ? count - 1 : count++;
+      for (; k != 0 && key < chosen[k - 1].key; --k) chosen[k] = chosen[k - 1];
+      chosen[k] = {key, p - 1, no_slot, false};
+    }
+    return count;
+  }
+
+  /// Gives the k-th chosen key the least slot; returns whether another key had it.
+  template <class Team>
+  ROOST_FN bool take_slot(const Team& team, std::uint32_t lane, std::uint32_t bucket, const pieces& mine,
+                          std::uint32_t k) const {
+    std::uint64_t least = never;
+    for (std::uint32_t s = lane; s < of_bucket; s += Team::near_size) least = smaller(least, mine.order[s]);
+    least = least_near(team, least);
+    const std::uint32_t s = static_cast<std::uint32_t>(least) % of_bucket;
+    if (lane == 0) {
+      mine.chosen[k].slot = least == never ? no_slot : bucket * of_bucket + s;
+      mine.chosen[k].evicts = least != never && least >> 63 != 0;
+      if (least != never) mine.order[s] = never;
+    }
+    team.sync_near();
+    return least != never && least >> 63 != 0;
+  }
+
+  ROOST_FN void write_slot(const chosen_key& one) const {
+    if (one.slot == no_slot) {
+      claimed.slots[one.position] = no_slot;
+      return;
+    }
+    claimed.slots[one.position] = one.slot | (one.evicts ? is_missing : 0);
+    if (one.evicts) claimed.keys[one.position] = table.key(one.slot);
+    const std::uint32_t now = state->step;
+    table.hashes[one.slot] = one.key.hash;
+    if (table.features != nullptr) table.features[one.slot] = one.key.feature;
+    table.steps[one.slot] = now;
+    table.set_tag(one.slot, table.home_of(one.key.hash).tag);
+    if (table.scores == nullptr) return;
+    table.scores[one.slot] = (gives_scores ? std::uint64_t{now} << 32 : 0) | claimed.weights[one.position];
+  }
+
+  template <class Team>
+  ROOST_FN void write_row(const Team&, std::uint32_t lane, const chosen_key& one) const {
+    if (one.slot == no_slot) return;
+    const std::uint64_t beginning = beginning_of(one.key, seed);
+    Value* const weights = rows.weights(one.slot);
+    if (writes_weights) {
+      for (std::uint32_t c = lane; c < rows.dim; c += Team::near_size)
+        weights[c] = from_float<Value>(first_number(initializer, beginning, c));
+    }
+    float* const kept = rows.part(one.slot, 0);
+    for (std::uint32_t c = lane; c < rows.kept; c += Team::near_size) kept[c] = 0;
+  }
+};
+
+}  // namespace roost::detail

@@ -1,0 +1,333 @@
+#pragma once
+
+#include "roost/detail/place/lanes.hpp"
+#include "roost/detail/place/team.hpp"
+#include "roost/embedding/embedding_options.hpp"
+#include "roost/hash.hpp"
+
+// The slots of an embedding_table, and the first two kernels of a lookup: one finds the slots of a batch, the
+// other lists each missing key once, in the chain of its bucket.
+
+namespace roost::detail {
+
+/// What the steps of a lookup write for an id instead of a slot: that it has none, or, with this bit, where
+/// its key is among those that are missing.
+inline constexpr std::uint32_t no_slot = ~0u, is_missing = 1u << 31;
+
+struct embedding_key {
+  std::uint64_t hash;  // of id and feature: for one feature a bijection of the id
+  std::uint16_t feature;
+
+  ROOST_FN friend bool operator==(const embedding_key& a, const embedding_key& b) {
+    return a.hash == b.hash && a.feature == b.feature;
+  }
+  ROOST_FN friend bool operator<(const embedding_key& a, const embedding_key& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.feature < b.feature;
+  }
+  ROOST_FN static std::uint64_t salt(std::uint64_t feature) { return feature * 0x9e3779b97f4a7c15ull; }
+  ROOST_FN std::int64_t id(std::uint64_t seed) const {
+    return static_cast<std::int64_t>(unmix64(hash, seed) ^ salt(feature));
+  }
+};
+
+/// Ids of a batch, each with its feature: of its own, or the same for all.
+struct embedding_ids {
+  const std::int64_t* ids;
+  const std::uint16_t* features;
+  std::uint16_t feature;
+  std::uint64_t seed;
+
+  ROOST_FN embedding_key operator[](std::size_t i) const {
+    const std::uint16_t f = features != nullptr ? features[i] : feature;
+    return {mix64(static_cast<std::uint64_t>(ids[i]) ^ embedding_key::salt(f), seed), f};
+  }
+};
+
+/// Buckets of 128 slots. A slot has a tag (1 byte; 0: it is free), the hash and the feature of its key, the
+/// last step that looked it up, and its score. The number of the slot is that of its row.
+struct embedding_slots {
+  static constexpr std::uint32_t of_bucket = 128;
+
+  std::uint64_t buckets;
+  std::uint32_t* tags;  // four in a word
+  std::uint64_t* hashes;
+  std::uint16_t* features;  // or null: all are 0
+  std::uint32_t* steps;
+  std::uint64_t* scores;  // lookups, or a step and your score; or null
+
+  struct home {
+    std::uint32_t bucket, tag;
+  };
+  ROOST_FN home home_of(std::uint64_t hash) const {
+    const auto split = split_hash(hash, buckets);
+    return {static_cast<std::uint32_t>(split.digit),
+            1 + static_cast<std::uint32_t>((split.rest >> 32) * 255 >> 32)};
+  }
+  ROOST_FN embedding_key key(std::size_t slot) const {
+    return {hashes[slot], features != nullptr ? features[slot] : std::uint16_t{0}};
+  }
+  ROOST_FN bool has(std::size_t slot) const { return (tags[slot / 4] >> slot % 4 * 8 & 255) != 0; }
+  ROOST_FN void set_tag(std::size_t slot, std::uint32_t tag) const {
+    reinterpret_cast<std::uint8_t*>(tags)[slot] = static_cast<std::uint8_t>(tag);
+  }
+};
+
+/// The tags of a bucket that one of several lanes looks at.
+template <int Lanes>
+struct some_tags {
+  static constexpr int words = static_cast<int>(embedding_slots::of_bucket) / 4 / Lanes;
+  std::uint32_t word[words];
+
+  ROOST_FN some_tags() = default;
+  ROOST_FN some_tags(const embedding_slots& slots, std::uint32_t bucket, std::uint32_t lane) {
+    struct alignas(16) piece {
+      std::uint32_t word[4];
+    };
+    const auto* const pieces =
+        reinterpret_cast<const piece*>(slots.tags) + (std::size_t{bucket} * Lanes + lane) * words / 4;
+    ROOST_UNROLL
+    for (int w = 0; w < words / 4; ++w) {
+      const piece four = pieces[w];
+      for (int i = 0; i < 4; ++i) word[4 * w + i] = four.word[i];
+    }
+  }
+
+  /// A slot whose tag is that of a key, or no_slot; `has_more`: there may be others.
+  ROOST_FN std::uint32_t first(const embedding_slots::home& home, std::uint32_t lane, bool& has_more) const {
+    for (int four = 0; four < words / 4; ++four) {
+      const std::uint32_t equal = equal_tags(four, home.tag);
+      has_more = (equal & (equal - 1)) != 0 || four + 1 < words / 4;
+      if (equal != 0) return slot_of(home, lane, four, equal);
+    }
+    has_more = false;
+    return no_slot;
+  }
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint32_t find(const embedding_slots& slots, const embedding_slots::home& home,
+                              const embedding_key& key, std::uint32_t lane) const {
+    for (int four = 0; four < words / 4; ++four) {
+      for (std::uint32_t equal = equal_tags(four, home.tag); equal != 0; equal &= equal - 1) {
+        const std::uint32_t slot = slot_of(home, lane, four, equal);
+        if (slots.key(slot) == key) return slot;
+      }
+    }
+    return no_slot;
+  }
+
+ private:
+  /// Of four words, a bit for each byte that is equal: bit 8 * byte + word.
+  ROOST_FN std::uint32_t equal_tags(int four, std::uint32_t tag) const {
+    std::uint32_t equal = 0;
+    ROOST_UNROLL
+    for (int w = 0; w < 4; ++w) {
+      const std::uint32_t other = word[4 * four + w] ^ tag * 0x01010101u;
+      equal |= ~(((other & 0x7f7f7f7fu) + 0x7f7f7f7fu) | other | 0x7f7f7f7fu) >> (7 - w);
+    }
+    return equal;
+  }
+  ROOST_FN static std::uint32_t slot_of(const embedding_slots::home& home, std::uint32_t lane, int four,
+                                        std::uint32_t equal) {
+    const auto bit = static_cast<std::uint32_t>(first_of(equal));
+    return home.bucket * embedding_slots::of_bucket +
+           4 * (lane * words + 4 * static_cast<std::uint32_t>(four) + bit % 8) + bit / 8;
+  }
+};
+
+/// Keys of a batch that a lookup claims, those that are missing or all: a table of claims, and the chain of
+/// the missing keys of each bucket.
+struct claimed_keys {
+  std::uint64_t size = 0;            // of the next five
+  std::uint32_t* claims = nullptr;   // the number of an id with this key, and 1; 0: none
+  std::uint32_t* next = nullptr;     // missing key of the bucket: its position and 1; 0: none
+  std::uint32_t* slots = nullptr;    // what the key has or got; with is_missing: another key lost it
+  embedding_key* keys = nullptr;     // then: that one
+  std::uint32_t* weights = nullptr;  // the key's lookups in this batch, or its greatest score; or null
+  std::uint32_t* heads = nullptr;    // of each bucket: the first position and 1; 0: none
+  std::uint32_t* any = nullptr;      // not 0: some key is missing
+};
+
+/// Two counters for each key, of which the smaller one counts.
+struct lookup_sketch {
+  std::uint32_t* counters = nullptr;  // or null: all keys are admitted
+  std::uint64_t width = 0;            // of each of the two
+
+  ROOST_FN std::uint64_t position(const embedding_key& key, std::uint64_t which) const {
+    return which * width +
+           split_hash(mix64(key.hash + which, embedding_key::salt(key.feature) + 1), width).digit;
+  }
+  ROOST_FN void add(const embedding_key& key) const {
+    for (std::uint64_t which = 0; which < 2; ++which) fetch_add(counters[position(key, which)], 1u);
+  }
+  ROOST_FN std::uint32_t count(const embedding_key& key) const {
+    return smaller(counters[position(key, 0)], counters[position(key, 1)]);
+  }
+};
+
+/// The value of a lane of the group of `Lanes` neighbours.
+template <int Lanes, class T>
+ROOST_FN T of_lane([[maybe_unused]] int lane, T value) {
+#if ROOST_ON_DEVICE
+  if constexpr (Lanes > 1) return __shfl_sync(~0u, value, lane, Lanes);
+#endif
+  return value;
+}
+
+/// Finds the slot of each id of a batch, or no_slot. A key that is found is marked with the step, if there is
+/// one.
+struct find_embeddings {
+  static constexpr int threads = 256, teams_at_once = 4;
+  static constexpr int at_once = 4;  // ids whose tags are read together
+
+  /// Ids of a team.
+  template <class Place>
+  static constexpr std::size_t tile = std::is_same_v<Place, host> ? 1024 : threads;
+
+  embedding_slots table;
+  embedding_ids ids;
+  std::size_t n;
+  std::uint32_t* found;
+  const std::uint32_t* step;          // or null: nothing changes
+  std::uint32_t* any_missing;         // then: 1 if some key is not found
+  const std::uint32_t* given_scores;  // of each id, or null
+
+  /// A group of eight lanes takes eight ids, each of which one lane hashes and all look for.
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    constexpr int lanes = Team::size == 1 ? 1 : 8, of_group = lanes == 1 ? at_once : lanes;
+    constexpr std::size_t mine = tile<typename Team::place>;
+    const auto rank = static_cast<std::uint32_t>(team.rank());
+    const std::uint32_t lane = rank % lanes;
+    for (std::size_t first = index * mine + rank / lanes * lanes; first < (index + 1) * mine;
+         first += of_group * Team::size / lanes) {
+      embedding_key own{};
+      embedding_slots::home own_home{};
+      if constexpr (lanes > 1) {
+        own = ids[smaller(first + lane, n - 1)];
+        own_home = table.home_of(own.hash);
+      }
+      ROOST_UNROLL
+      for (int half = 0; half < of_group; half += at_once) {
+        embedding_key key[at_once];
+        embedding_slots::home home[at_once];
+        some_tags<lanes> tags[at_once];
+        ROOST_UNROLL
+        for (int k = 0; k < at_once; ++k) {
+          if constexpr (lanes > 1) {
+            key[k] = {of_lane<lanes>(half + k, own.hash), of_lane<lanes>(half + k, own.feature)};
+            home[k] = {of_lane<lanes>(half + k, own_home.bucket), of_lane<lanes>(half + k, own_home.tag)};
+          } else {
+            key[k] = ids[smaller(first + static_cast<std::size_t>(k), n - 1)];
+            home[k] = table.home_of(key[k].hash);
+          }
+          tags[k] = some_tags<lanes>(table, home[k].bucket, lane);
+        }
+        const std::size_t i = first + static_cast<std::size_t>(half);
+        finish(team, i, key, home, tags, lane);
+      }
+    }
+  }
+
+ private:
+  /// In steps, so that the reads of each are in flight together.
+  template <class Team, int Lanes>
+  ROOST_FN void finish(const Team& team, std::size_t i, const embedding_key (&key)[at_once],
+                       const embedding_slots::home (&home)[at_once], const some_tags<Lanes> (&tags)[at_once],
+                       std::uint32_t lane) const {
+    const std::uint32_t shift = static_cast<std::uint32_t>(team.rank()) % 32 / Lanes * Lanes;
+    const std::uint32_t now = step != nullptr ? *step : 0;
+    std::uint32_t slot[at_once], before[at_once];
+    bool has_more[at_once];
+    embedding_key stored[at_once];
+    ROOST_UNROLL
+    for (int k = 0; k < at_once; ++k) {
+      slot[k] = i + k < n ? tags[k].first(home[k], lane, has_more[k]) : no_slot;
+      stored[k] = slot[k] != no_slot ? table.key(slot[k]) : embedding_key{};
+    }
+    ROOST_UNROLL
+    for (int k = 0; k < at_once; ++k) {
+      if (slot[k] != no_slot && !(stored[k] == key[k]))
+        slot[k] = has_more[k] ? tags[k].find(table, home[k], key[k], lane) : no_slot;
+      before[k] = step != nullptr && slot[k] != no_slot ? peek(table.steps[slot[k]]) : now;
+    }
+    ROOST_UNROLL
+    for (int k = 0; k < at_once; ++k) {
+      const bool found_by_any = (team.ballot_near(slot[k] != no_slot) >> shift & ((1u << Lanes) - 1)) != 0;
+      if (i + k >= n) continue;
+      if (before[k] != now) exchange(table.steps[slot[k]], now);
+      if (slot[k] != no_slot && step != nullptr && table.scores != nullptr) score(slot[k], i + k);
+      if (slot[k] != no_slot || (lane == 0 && !found_by_any)) found[i + k] = slot[k];
+      if (step != nullptr && lane == 0 && !found_by_any && peek(*any_missing) == 0)
+        exchange(*any_missing, 1u);
+    }
+  }
+
+  ROOST_FN void score(std::uint32_t slot, std::size_t i) const {
+    if (given_scores == nullptr) {
+      fetch_add(table.scores[slot], std::uint64_t{1});
+    } else {
+      fetch_max(table.scores[slot], std::uint64_t{*step} << 32 | given_scores[i]);
+    }
+  }
+};
+
+/// Claims the keys of ids that were not found, or all, and writes is_missing and the position where the slot
+/// of the id is.
+struct claim_keys {
+  embedding_slots table;
+  embedding_ids ids;
+  std::uint32_t* found;
+  claimed_keys claimed;
+  lookup_sketch sketch;
+  const std::uint32_t* given_scores;  // of each id, or null
+  bool all;                           // the last id of a key claims it
+
+  ROOST_FN void operator()(std::size_t i) const {
+    if (!all && *claimed.any == 0) return;
+    const std::uint32_t slot = found[i];
+    if (!all && slot != no_slot) return;
+    const embedding_key key = ids[i];
+    if (sketch.counters != nullptr && slot == no_slot) sketch.add(key);
+    const auto mine = static_cast<std::uint32_t>(i) + 1;
+    auto position = static_cast<std::uint32_t>(split_hash(mix64(key.hash, 1), claimed.size).digit);
+    for (;; position = position + 1 == claimed.size ? 0 : position + 1) {
+      std::uint32_t other = peek(claimed.claims[position]);
+      if (other == 0) other = compare_exchange(claimed.claims[position], 0, mine);
+      if (other == 0) {
+        begin(position, key, slot);
+        break;
+      }
+      if (ids[other - 1] == key) {
+        if (all) fetch_max(claimed.claims[position], mine);
+        break;
+      }
+    }
+    found[i] = position | is_missing;
+    if (claimed.weights == nullptr) return;
+    if (given_scores == nullptr) {
+      fetch_add(claimed.weights[position], 1u);
+    } else {
+      fetch_max(claimed.weights[position], given_scores[i]);
+    }
+  }
+
+ private:
+  ROOST_FN void begin(std::uint32_t position, const embedding_key& key, std::uint32_t slot) const {
+    claimed.slots[position] = slot;
+    if (slot != no_slot) return;
+    claimed.keys[position] = key;
+    claimed.next[position] = exchange(claimed.heads[table.home_of(key.hash).bucket], position + 1);
+  }
+
+  ROOST_FN static std::uint32_t compare_exchange(std::uint32_t& word, std::uint32_t expected,
+                                                 std::uint32_t desired) {
+#if ROOST_ON_DEVICE
+    return atomicCAS(&word, expected, desired);
+#else
+    __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return expected;
+#endif
+  }
+};
+
+}  // namespace roost::detail

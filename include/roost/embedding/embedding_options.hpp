@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// \file
+/// Options and statistics of embedding_table, and its 16-bit numbers.
+
+namespace roost {
+
+/// A number of 16 bits: the upper half of a float. Its bits are those of __nv_bfloat16 and torch.bfloat16.
+struct bfloat16 {
+  std::uint16_t bits;
+};
+
+/// An IEEE number of 16 bits. Its bits are those of __half and torch.float16.
+struct float16 {
+  std::uint16_t bits;
+};
+
+/// Which key loses its row when a new key finds none free in its bucket. Keys of the running step never do.
+enum class eviction : std::uint8_t {
+  none,          ///< no key: the new one gets no row (embedding_counts::unplaced), until reserve() makes room
+  least_recent,  ///< the one whose last step is longest ago (LRU)
+  least_frequent,  ///< the one with the fewest lookups since it got its row (LFU), counted exactly
+  least_score      ///< the one with the least score of yours
+};
+
+/// How rows learn. What an optimizer keeps of a row lies beside it, as floats. Gradients of one key are added
+/// up in the order of the batch first.
+enum class optimizer : std::uint8_t {
+  sgd,              ///< w -= rate * g
+  adagrad,          ///< s += g * g; w -= rate * g / (sqrt(s) + epsilon)
+  rowwise_adagrad,  ///< the same with one s for a row, to which the mean of g * g is added
+  adam              ///< as torch.optim.Adam; its number of steps is that of the table's updates
+};
+
+/// The numbers of optimizers. They may change between steps (embedding_table::set_rates).
+struct optimizer_rates {
+  float learning_rate = 0.01f;
+  float beta1 = 0.9f, beta2 = 0.999f;  ///< adam
+  float epsilon = 1e-8f;               ///< adam, adagrad
+  float weight_decay = 0;              ///< g += weight_decay * w
+};
+
+/// The numbers that a new row has: a function of the seed, the key and the column, so that a key that lost
+/// its row and comes again begins as it did before.
+struct row_initializer {
+  enum class kind : std::uint8_t { normal, uniform, constant };
+  kind is = kind::normal;
+  float a = 0;  ///< the mean, the least number, or the constant
+  float b = 1;  ///< the standard deviation, or the greatest number
+};
+
+/// Options of embedding_table.
+struct embedding_options {
+  std::uint32_t dim = 0;     ///< numbers in a row, 1 to 65,536
+  std::size_t capacity = 0;  ///< rows, 1 to 2^31 - 2^12; rounded up to whole buckets of 128
+  roost::eviction eviction = eviction::least_recent;
+  roost::optimizer optimizer = optimizer::adam;
+  optimizer_rates rates = {};
+  row_initializer initializer = {};
+  /// A key gets a row once it has been looked up so many times without one; before that it is looked up as an
+  /// absent key. Lookups are counted in a sketch that may count too many (two counters of 4 bytes for each
+  /// row), and forgets half of them in 1024 steps.
+  std::uint32_t admit = 1;
+  /// Whether a key is an id and the number of a feature below 2^16, for several features in one table. Takes
+  /// 2 bytes for each row.
+  bool features = false;
+  /// How many of the keys that lost their rows are remembered until take_evicted() is called.
+  std::size_t keep_evicted = 0;
+  std::uint64_t seed = 0;  ///< of the hash, and of new rows
+};
+
+/// What an embedding_table has counted since it was made.
+struct embedding_counts {
+  std::uint64_t steps = 0;       ///< training lookups
+  std::uint64_t updates = 0;     ///< of the optimizer
+  std::uint64_t evicted = 0;     ///< keys that lost their rows to others
+  std::uint64_t unplaced = 0;    ///< lookups of keys that got no row, as their bucket had none to give
+  std::uint64_t unadmitted = 0;  ///< lookups of keys that were not admitted yet
+  std::uint64_t forgotten = 0;   ///< evicted keys for which keep_evicted had no room
+};
+
+/// How the rows of a bag become one.
+enum class pooling : std::uint8_t { sum, mean };
+
+}  // namespace roost

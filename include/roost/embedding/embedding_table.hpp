@@ -1,0 +1,194 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "roost/embedding/detail/update.hpp"
+#include "roost/embedding/embedding_options.hpp"
+#include "roost/place.hpp"
+
+/// \file
+/// Rows of numbers by key, which are learned: a table with a fixed number of rows, where new keys take the
+/// rows of others.
+
+namespace roost {
+
+/// The ids of a call, in memory of the place. Ids are any numbers; none is reserved.
+struct embedding_batch {
+  std::span<const std::int64_t> ids = {};
+  /// The feature of each id. If it is empty, all ids are of `feature`.
+  std::span<const std::uint16_t> features = {};
+  std::uint16_t feature = 0;
+  /// The score of each id, for eviction::least_score. The greatest of a batch counts for its key.
+  std::span<const std::uint32_t> scores = {};
+  /// Bags of ids: bag b has ids [offsets[b], offsets[b + 1]); the first offset is 0, the last the number of
+  /// ids. Each bag has one row in the results. If there are none, each id has.
+  std::span<const std::int64_t> offsets = {};
+  roost::pooling pooling = pooling::sum;
+
+  /// Rows of results.
+  std::size_t rows() const { return offsets.empty() ? ids.size() : offsets.size() - 1; }
+};
+
+/// Keys that have rows, with all that a table knows of them: memory of the place.
+template <class Place>
+struct embedding_entries {
+  array<std::uint32_t, Place> slots;  ///< ascending
+  array<std::int64_t, Place> ids;
+  array<std::uint16_t, Place> features;
+  array<std::uint32_t, Place> steps;   ///< that looked each key up last
+  array<std::uint64_t, Place> scores;  ///< lookups, or a step and a score; empty for other kinds of eviction
+};
+
+/// A table of rows that are learned, by key: an id, or an id and a feature. It has a fixed number of rows. A
+/// new key gets a free one of its bucket of 128, or that of the key which the kind of eviction says; keys of
+/// the running step never lose theirs. What finds no row is counted, and looked up as the row that it would
+/// begin with. The same calls make the same table, bit by bit, on any number of threads.
+///
+///     roost::embedding_table<roost::cuda> table(gpu, {.dim = 64, .capacity = 1'000'000});
+///     table.look_up(gpu, {.ids = ids}, slots, rows);  // a training step
+///     table.update(gpu, {.ids = ids}, slots, gradients);
+///     table.find(gpu, {.ids = ids}, slots, rows);     // an evaluation
+///
+/// `Value`: float, bfloat16 or float16, in which weights lie; what an optimizer keeps is floats. Calls are
+/// asynchronous on cuda unless they say otherwise, and can be captured in graphs. Not for several threads at
+/// once, except const calls. A slot is the number of a row; it belongs to its key until insert, assign, erase
+/// or restore give it to another one.
+///
+/// Memory: for each row its weights and what the optimizer keeps of it (nothing, 4, 4 * dim or 8 * dim
+/// bytes), rounded up to 16 bytes, and 13 to 23 bytes. Ideas: Stadium hashing (Khorasani et al. 2015) for
+/// small tickets beside large bodies; HierarchicalKV (arXiv 2603.17168) for eviction inside a bucket of 128.
+template <class Place, class Value = float>
+class embedding_table {
+  static_assert(std::is_same_v<Value, float> || std::is_same_v<Value, bfloat16> ||
+                    std::is_same_v<Value, float16>,
+                "rows are of float, roost::bfloat16 or roost::float16");
+
+ public:
+  using place_type = Place;
+  using value_type = Value;
+
+  /// Throws invalid_argument for options out of their ranges, out_of_memory.
+  embedding_table(const Place& place, const embedding_options& options);
+
+  /// A training step: the slot of each id; new keys get rows. ~0 for an id that gets none. `slots`: one for
+  /// each id, memory of the place. `running`: how many steps before this one still expect an update: their
+  /// keys keep their rows, too. Throws invalid_argument for spans of other sizes, out_of_memory.
+  void insert(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
+              std::uint32_t running = 0);
+
+  /// `insert` and `gather` at once, which takes less time.
+  void look_up(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
+               std::span<Value> out, std::uint32_t running = 0);
+
+  /// The slot of each id, ~0 for those without a row, and, where `out` is not empty, what `gather` gives.
+  /// Changes nothing.
+  void find(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
+            std::span<Value> out = {}) const;
+
+  /// The rows of ids whose slots `insert` or `find` told, or of bags of ids. An id without a row has that
+  /// which it would begin with. `out`: batch.rows() * dim numbers.
+  void gather(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
+              std::span<Value> out) const;
+
+  /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. The gradients of ids without a row are
+  /// dropped.
+  void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
+              std::span<const Value> gradients);
+
+  /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. Of several rows of a key the
+  /// last one counts. What the optimizer keeps begins anew for new keys only. A step, as `insert` is.
+  /// `evicted`: empty, or room for dim numbers an id: the weights of the keys that lost their rows; returns
+  /// these keys in the same order, which is any. Synchronises if `evicted` is not empty.
+  struct evicted_keys {
+    array<std::int64_t, Place> ids;
+    array<std::uint16_t, Place> features;
+  };
+  evicted_keys assign(const Place& place, const embedding_batch& batch, std::span<const Value> rows,
+                      std::span<Value> evicted = {}, std::uint32_t running = 0);
+
+  /// Takes the rows of keys away. Ids that have none are ignored.
+  void erase(const Place& place, const embedding_batch& batch);
+
+  /// The keys that have lost their rows since the last such call, at most options().keep_evicted, in any
+  /// order. Synchronises.
+  evicted_keys take_evicted(const Place& place);
+
+  /// Keys with rows that were looked up in step `since` or later; 0: all. Synchronises.
+  embedding_entries<Place> entries(const Place& place, std::uint32_t since = 0) const;
+
+  /// All bytes of rows, row_bytes() each: weights, then what the optimizer keeps. `restore` puts them back.
+  void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const;
+
+  /// Puts entries of a table with the same dim, Value, optimizer and seed back. The table must be empty. If
+  /// `same_slots`, which needs the same number of buckets, each key has its former slot; else keys get rows
+  /// as in `insert`. Returns how many found none. Synchronises.
+  std::size_t restore(const Place& place, const embedding_entries<Place>& entries,
+                      std::span<const std::byte> rows, bool same_slots);
+
+  /// Makes room for so many rows, by moving all keys to a larger table, which needs memory for both. Slots
+  /// change, and what was counted for admission begins anew. Does nothing if there is room. Synchronises.
+  void reserve(const Place& place, std::size_t capacity);
+
+  /// Sets the rates of the next updates.
+  void set_rates(const Place& place, const optimizer_rates& rates);
+
+  /// What has been counted. Synchronises.
+  embedding_counts counts(const Place& place) const;
+  /// Sets the numbers of steps and updates, for a table that goes on from a file.
+  void set_steps(const Place& place, std::uint32_t steps, std::uint32_t updates);
+  /// The number of keys that have rows. Synchronises.
+  std::size_t size(const Place& place) const;
+
+  const embedding_options& options() const { return options_; }
+  /// The number of rows.
+  std::size_t capacity() const { return table_.buckets * detail::embedding_slots::of_bucket; }
+  std::size_t row_bytes() const { return rows_.stride; }
+  /// Bytes of memory of the place.
+  std::size_t bytes() const;
+
+ private:
+  detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t results, const char* what) const;
+  detail::bags_of_ids bags_of(const embedding_batch& batch) const;
+  /// What a step does besides finding slots.
+  struct step_of {
+    std::uint32_t running = 0, admit = 0;  // 0: as the options say
+    const Value* given = nullptr;          // rows that keys get
+    Value* out = nullptr;                  // their rows
+    detail::evicted_rows<Value> evicted = {};
+  };
+  template <int Width>
+  void put(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
+           const step_of& how);
+  template <int Width>
+  void find_rows(const Place& place, const detail::find_embeddings& find, Value* out) const;
+  template <int Width>
+  auto rows_of(const detail::embedding_ids& ids, const std::uint32_t* slots) const;
+  void check_rows(const embedding_batch& batch, std::size_t numbers, const char* what) const;
+  void allocate(const Place& place);
+  std::size_t put_entries(const Place& place, const embedding_entries<Place>& entries, const std::byte* rows,
+                          const std::uint32_t* order, bool same_slots);
+  template <int Width>
+  void update_pieces(const Place& place, const embedding_batch& batch, const std::uint32_t* slots,
+                     const Value* gradients);
+  template <int Width, bool ByRow>
+  void sum(const Place& place, const detail::sorted_slot* sorted, std::size_t n,
+           const detail::bags_of_ids& bags, const Value* gradients);
+  bool in_fours(const void* numbers) const;
+  evicted_keys keys_of(const Place& place, const detail::embedding_key* keys, std::size_t n) const;
+
+  embedding_options options_;
+  detail::embedding_slots table_;
+  detail::embedding_rows<Value> rows_;
+  detail::lookup_sketch sketch_;
+  array<std::byte, Place> bytes_of_rows_;
+  array<std::uint32_t, Place> tags_, steps_, heads_, counters_;
+  array<std::uint64_t, Place> hashes_, scores_;
+  array<std::uint16_t, Place> features_;
+  array<detail::embedding_key, Place> remembered_;
+  array<detail::embedding_state, Place> state_;
+};
+
+}  // namespace roost
+
+#include "roost/embedding/detail/table.hpp"
