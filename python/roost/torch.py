@@ -20,7 +20,11 @@ from ._libraries import need_custom_operators
 
 need_custom_operators(torch, "roost.torch")
 
-__all__ = ["Embedding", "Map", "isin", "unique"]
+from ._torch_table import Table
+
+Table.__module__ = "roost.torch"
+
+__all__ = ["Embedding", "Map", "Table", "isin", "unique"]
 
 _numbers = itertools.count(1)
 _modules = weakref.WeakValueDictionary()  # by number: operators take tensors and numbers

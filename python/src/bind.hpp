@@ -37,6 +37,8 @@ void bind_store(nanobind::module_& module);  // after bind_concurrent_map
 template <class Place>
 void bind_sparse(nanobind::module_& module);
 template <class Place>
+void bind_embedding(nanobind::module_& module);
+template <class Place>
 void bind_distributed(nanobind::module_& module);
 
 void bind_strings(nanobind::module_& module);

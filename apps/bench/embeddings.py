@@ -1,0 +1,137 @@
+"""A training step of a table of embeddings, as NVIDIA's recsys-examples (corelib/dynamicemb) measures it.
+
+    python3 apps/bench/embeddings.py [--rows 16777216] [--optimizer adam] [--json FILE]
+
+Ten features, 104,857 ids each a step from a power law of exponent 1.05 (seed 42), rows of 128 floats, the
+optimizer in the backward pass. After a pass over 100 batches to warm up, the same batches are timed by CUDA
+events: forward, backward, and forward in evaluation; torch and Python included, a wait after each step. The
+table is filled with other keys first. Rows are verified: those of the first step in double precision, those of
+the last one against a lookup. Needs a GPU of 28 GB, torch, and roost's module for GPUs.
+"""
+
+import argparse
+import itertools
+import json
+
+import roost.torch
+import torch
+
+TABLES, BATCH, EXPONENT, DIM = 10, 1_048_576 // 10, 1.05, 128
+
+
+def batches(rows, count):
+    """Ids of each step: `count` tensors, feature after feature."""
+    torch.cuda.manual_seed(42)
+    n, g = rows // TABLES, 1 - EXPONENT
+    parts = []
+    for _ in range(TABLES):
+        x = torch.rand(count * BATCH, dtype=torch.float64, device="cuda")
+        ids = (((float(n) ** g - 1) * x + 1) ** (1 / g)).to(torch.int64)
+        parts.append(ids.clamp_(max=n - 1).reshape(count, BATCH))
+    return list(torch.stack(parts, 1).reshape(count, TABLES * BATCH))
+
+
+def verify_first_step(make, ids, features, gradient):
+    """One step of a new table against the same in double precision."""
+    table = make()
+    before = table.find(ids, table=features)[0]
+    out = table(ids, table=features)
+    assert torch.equal(out.detach(), before), "a forward pass gives other rows than a lookup"
+    out.backward(gradient)
+    _, number = torch.unique(ids * 16 + features.long(), return_inverse=True)
+    sums = torch.zeros(int(number.max()) + 1, DIM, dtype=torch.float64, device="cuda")
+    sums.index_add_(0, number, gradient.double())
+    g = sums[number]
+    change = g / (g.abs() + 1e-8) if table.optimizer == "adam" else g
+    after = table.find(ids, table=features)[0]
+    worst = (after.double() - (before.double() - table.lr * change)).abs().max().item()
+    assert worst < 2e-3 * table.lr * max(1.0, change.abs().max().item()), f"rows differ by {worst}"
+    return len(sums)
+
+
+def timed(steps):
+    """Milliseconds of each part of each step, mean."""
+    total = None
+    for step in steps:
+        events = step()
+        torch.cuda.synchronize()
+        times = [a.elapsed_time(b) for a, b in itertools.pairwise(events)]
+        total = times if total is None else [t + u for t, u in zip(total, times, strict=True)]
+    return [t / len(steps) for t in total]
+
+
+def event():
+    made = torch.cuda.Event(enable_timing=True)
+    made.record()
+    return made
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=16 * 2**20, help="rows of the table, and ids there are")
+    parser.add_argument("--optimizer", default="adam", choices=["adam", "sgd", "adagrad", "rowwise_adagrad"])
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--json", help="a file for the figures")
+    wanted = parser.parse_args()
+
+    def make():
+        return roost.torch.Table(
+            DIM, wanted.rows, optimizer=wanted.optimizer, lr=0.1, features=True, device="cuda"
+        )
+
+    all_ids = batches(wanted.rows, wanted.steps)
+    features = torch.arange(TABLES, device="cuda").repeat_interleave(BATCH).to(torch.uint16)
+    gradient = torch.randn(TABLES * BATCH, DIM, device="cuda")
+    distinct = verify_first_step(make, all_ids[0], features, gradient)
+
+    table = make()
+    generator = torch.Generator("cuda").manual_seed(1)
+    while len(table) < 0.999 * table.capacity:
+        with torch.no_grad():
+            other = torch.randint(-(2**62), -1, (TABLES * BATCH,), device="cuda", generator=generator)
+            table(other, table=features)
+
+    def train(ids):
+        def step():
+            a = event()
+            out = table(ids, table=features)
+            b = event()
+            out.backward(gradient)
+            return a, b, event()
+
+        return step
+
+    def evaluate(ids):
+        def step():
+            a = event()
+            table(ids, table=features)
+            return a, event()
+
+        return step
+
+    timed([train(ids) for ids in all_ids])
+    forward, backward = timed([train(ids) for ids in all_ids])
+    table.eval()
+    (evaluation,) = timed([evaluate(ids) for ids in all_ids])
+    rows, found = table.find(all_ids[-1], table=features)
+    assert found.all() and torch.equal(table(all_ids[-1], table=features), rows)
+    counts = table.counts()
+    result = {
+        "device": torch.cuda.get_device_name(),
+        "optimizer": wanted.optimizer,
+        "rows": table.capacity,
+        "distinct_ids_of_the_first_step": distinct,
+        "forward_ms": round(forward, 3),
+        "backward_ms": round(backward, 3),
+        "step_ms": round(forward + backward, 3),
+        "evaluation_ms": round(evaluation, 3),
+        "unplaced": counts["unplaced"],
+    }
+    print(json.dumps(result, indent=1))
+    if wanted.json:
+        with open(wanted.json, "w") as out:
+            json.dump(result, out)
+
+
+if __name__ == "__main__":
+    main()

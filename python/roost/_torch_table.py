@@ -1,0 +1,788 @@
+"""roost.torch.Table: rows that are learned, by key, with a fixed budget."""
+
+import contextlib
+import itertools
+import os
+import weakref
+
+import numpy as np
+import torch
+
+from ._exact import plural
+from ._functions import _whole_number
+from ._libraries import take
+
+_POLICIES = {None: 0, "lru": 1, "lfu": 2, "score": 3}
+_OPTIMIZERS = {"sgd": 0, "adagrad": 1, "rowwise_adagrad": 2, "adam": 3}
+_INITIALIZERS = {"normal": 0, "uniform": 1, "constant": 2}
+_DTYPES = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+_NONE = (0, 0, 0)  # a column of nothing
+
+
+_numbers = itertools.count(1)
+_all = weakref.WeakValueDictionary()  # tables by number: operators take tensors and numbers
+
+
+class _Step:
+    """A forward pass that waits for its backward pass: until then, or until nothing can come, its keys keep
+    their rows."""
+
+    def __init__(self, table):
+        self.table = weakref.ref(table)
+        self.number, self.generation = table._step, table._generation
+        table._running[self.number] = True
+
+    def end(self):
+        table = self.table()
+        if table is not None:
+            table._running.pop(self.number, None)
+
+    __del__ = end
+
+
+class _Lookup(torch.autograd.Function):
+    """A training step. The rows are no tensor of torch: their gradient is what the table learns from."""
+
+    @staticmethod
+    def forward(ctx, anchor, table, batch):
+        out, slots = table._look_up(batch)
+        ctx.table, ctx.batch, ctx.slots, ctx.step = table, batch, slots, _Step(table)
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        ctx.table._learn(ctx.batch, ctx.slots, gradient, ctx.step.generation)
+        ctx.step.end()
+        return torch.zeros_like(ctx.table._anchor), None, None
+
+
+# The same for compiled code. What backward returns for the anchor keeps the update alive there.
+
+
+@torch.library.custom_op("roost::table_rows", mutates_args=())
+def _rows_op(
+    anchor: torch.Tensor,
+    ids: torch.Tensor,
+    offsets: torch.Tensor | None,
+    features: torch.Tensor | None,
+    scores: torch.Tensor | None,
+    number: int,
+    feature: int,
+    mean: bool,
+    include_last: bool,
+    training: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    table = _all[number]
+    feature = feature if features is None else features
+    batch = _Batch(table, ids, offsets, feature, scores, mean, include_last, training)
+    if not training:
+        return table._find(batch)
+    out, slots = table._look_up(batch)
+    table._compiled.append(_Step(table))
+    return out, slots
+
+
+@_rows_op.register_fake
+def _(anchor, ids, offsets, features, scores, number, feature, mean, include_last, training):
+    if offsets is None:
+        shape = ids.shape
+    else:
+        shape = (offsets.shape[0] - (1 if include_last else 0),)
+    slots = ids.new_empty((ids.numel(),), dtype=torch.int32)
+    return anchor.new_empty((*shape, anchor.shape[1])), slots
+
+
+@torch.library.custom_op("roost::table_update", mutates_args=())
+def _update_op(
+    anchor: torch.Tensor,
+    gradient: torch.Tensor,
+    slots: torch.Tensor,
+    ids: torch.Tensor,
+    offsets: torch.Tensor | None,
+    features: torch.Tensor | None,
+    number: int,
+    feature: int,
+    mean: bool,
+    include_last: bool,
+) -> torch.Tensor:
+    table = _all[number]
+    feature = feature if features is None else features
+    batch = _Batch(table, ids, offsets, feature, None, mean, include_last, False)
+    step = table._compiled.pop(0)
+    table._learn(batch, slots, gradient, step.generation)
+    step.end()
+    return torch.zeros_like(anchor)
+
+
+@_update_op.register_fake
+def _(anchor, gradient, slots, ids, offsets, features, number, feature, mean, include_last):
+    return torch.empty_like(anchor)
+
+
+def _keep(ctx, inputs, output):
+    anchor, ids, offsets, features, _, *ctx.others, _ = inputs
+    ctx.save_for_backward(anchor, output[1], ids, offsets, features)
+
+
+def _backward(ctx, gradient, _):
+    anchor, slots, ids, offsets, features = ctx.saved_tensors
+    return _update_op(anchor, gradient, slots, ids, offsets, features, *ctx.others), *[None] * 9
+
+
+_rows_op.register_autograd(_backward, setup_context=_keep)
+
+
+class _Batch:
+    """The ids of a call, checked, and what C++ takes of them."""
+
+    def __init__(
+        self, table, ids, offsets=None, feature=0, scores=None, mean=False, include_last=False, changes=False
+    ):
+        what, library = table._what, table._library
+        if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int64, torch.int32, torch.uint8):
+            given = ids.dtype if isinstance(ids, torch.Tensor) else type(ids).__name__
+            raise TypeError(f"{what}: ids of type {given}; pass a tensor of int64 or int32")
+        table._same_device(ids, "ids")
+        self.shape = ids.shape
+        self.ids = ids.detach().reshape(-1).to(torch.int64).contiguous()
+        n = self.ids.shape[0]
+        self.offsets = None if offsets is None else self._offsets(table, ids, offsets, include_last)
+        self.feature, self.features = self._features(table, feature, n)
+        self.scores = None
+        if scores is not None and changes:
+            self.scores = self._numbers(table, scores, n, "scores", torch.uint32, 2**32)
+        if changes and (self.scores is not None) != (table.policy == "score"):
+            raise TypeError(
+                f"{what}: policy {table.policy!r} "
+                + ("takes no scores" if scores is not None else "needs scores, a number for each id")
+            )
+        column = library.column
+        self.words = library.module.EmbeddingBatch(
+            column(self.ids),
+            _NONE if self.features is None else column(self.features),
+            _NONE if self.scores is None else column(self.scores),
+            _NONE if self.offsets is None else column(self.offsets),
+            self.feature,
+            mean,
+        )
+
+    @property
+    def rows(self):
+        return len(self.ids) if self.offsets is None else len(self.offsets) - 1
+
+    def out_shape(self, dim):
+        return (*self.shape, dim) if self.offsets is None else (self.rows, dim)
+
+    def _offsets(self, table, ids, offsets, include_last):
+        what = table._what
+        if ids.ndim != 1 or offsets.ndim != 1 or offsets.dtype not in (torch.int64, torch.int32):
+            raise TypeError(f"{what}: bags need ids and offsets of one dimension, offsets of int64 or int32")
+        table._same_device(offsets, "offsets")
+        offsets = offsets.detach().to(torch.int64)
+        n = len(ids)
+        if not include_last:
+            offsets = torch.cat([offsets, offsets.new_full((1,), n)])
+        right = (offsets[:1] == 0).all() & (offsets[-1:] == n).all() & (offsets[1:] >= offsets[:-1]).all()
+        if len(offsets) == 0 or (len(offsets) == 1 and n != 0):
+            raise ValueError(f"{what}: no bags for {plural(n, 'id')}")
+        message = f"{what}: offsets must begin with 0, ascend, and end with the number of ids, {n}"
+        if offsets.is_cuda:
+            torch._assert_async(right, message)  # without a wait, as torch checks indices
+        elif not right:
+            raise ValueError(message)
+        return offsets.contiguous()
+
+    def _features(self, table, feature, n):
+        if isinstance(feature, torch.Tensor):
+            if not table.features:
+                raise ValueError(f"{table._what}: a table of one feature; make it with features=True")
+            return 0, self._numbers(table, feature, n, "features", torch.uint16, 2**16)
+        feature = _whole_number(feature, table._what, "table")
+        if not 0 <= feature < 2**16 or (feature != 0 and not table.features):
+            raise ValueError(
+                f"{table._what}: table={feature}; "
+                + ("give a number below 65536" if table.features else "make it with features=True")
+            )
+        return feature, None
+
+    @staticmethod
+    def _numbers(table, given, n, name, dtype, end):
+        """One unsigned number for each id. Types that have others are checked, which waits for a GPU."""
+        what = table._what
+        if not isinstance(given, torch.Tensor) or given.dtype.is_floating_point or given.dtype.is_complex:
+            raise TypeError(
+                f"{what}: {name} of type {getattr(given, 'dtype', type(given).__name__)}; "
+                "pass a tensor of integers"
+            )
+        table._same_device(given, name)
+        given = given.detach().reshape(-1)
+        if len(given) != n:
+            raise ValueError(f"{what}: {plural(len(given), 'number')} as {name} of {plural(n, 'id')}")
+        if given.dtype in (dtype, torch.uint8):
+            return given.to(dtype).contiguous()
+        wide = given.to(torch.int64)
+        if n and (wide.min() < 0 or wide.max() >= end):
+            raise OverflowError(f"{what}: {name} below 0, or not below {end}")
+        return wide.to(dtype).contiguous()
+
+
+class Table(torch.nn.Module):
+    """Rows that are learned, by key, in a table of a fixed size: embeddings for more ids than there is room
+    for.
+
+    In training each new key gets a row: a free one of its bucket of 128, or that of the key which the policy
+    says; keys of steps that are not finished keep theirs. The optimizer is part of the table: `backward`
+    changes the rows. The same calls make the same rows, bit by bit.
+
+    Parameters
+    ----------
+    dim : int
+        Numbers in a row.
+    capacity : int
+        Rows; rounded up to buckets of 128.
+    optimizer : str
+        "adam", "adagrad", "rowwise_adagrad" (one number of state for a row), or "sgd".
+    lr, betas, eps, weight_decay
+        As in `torch.optim`; `weight_decay` is added to gradients. `lr` may be set between steps.
+    policy : str or None
+        Which key loses its row: "lru", the one looked up least recently; "lfu", the one with the fewest
+        lookups, counted exactly; "score", the one with the least of your scores; None: no key, the table
+        grows (then each training step waits for the GPU).
+    admit : int
+        How many lookups a key needs before it gets a row; counted in a sketch, which may count too many.
+    initializer : tuple
+        ("normal", mean, deviation), ("uniform", least, greatest) or ("constant", number). A new row is a
+        function of `seed` and the key: a key that lost its row and comes again begins as it did.
+    features : bool
+        Whether a key is an id and the number of a feature: the argument `table` of the calls.
+    keep_evicted : int
+        How many keys that lost their rows are remembered for `evicted` and `delta`.
+    seed : int
+    device, dtype
+        Of the rows: float32, bfloat16 or float16. What the optimizer keeps is float32.
+
+    Raises
+    ------
+    TypeError, ValueError, MemoryError
+
+    Notes
+    -----
+    A key without a row has the row that it would begin with, never zeros: in evaluation keys that never came,
+    in training those that are not admitted, or whose bucket is full of keys of running steps. The latter are
+    counted (`counts`); their gradients are dropped.
+
+    Rows are no parameters: do not give the table to an optimizer of torch. Gradients of one backward pass are
+    added up by key, in the order of the batch, and applied at once; there is no accumulation over passes. Not
+    for several threads at once. `half` and `to(dtype)` leave the rows as they are; `to(device)` moves them.
+
+    It is made after Stadium hashing (Khorasani et al., 2015) and HierarchicalKV (arXiv 2603.17168).
+
+    Examples
+    --------
+    >>> import torch, roost.torch
+    >>> users = roost.torch.Table(16, 1000, optimizer="adam", lr=0.01)
+    >>> users(torch.tensor([10**12, 5, -3])).sum().backward()
+    >>> len(users)
+    3
+    """
+
+    _what = "roost.torch.Table"
+
+    def __init__(
+        self,
+        dim,
+        capacity,
+        *,
+        optimizer="adam",
+        lr=0.01,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0.0,
+        policy="lru",
+        admit=1,
+        initializer=("normal", 0.0, 1.0),
+        features=False,
+        keep_evicted=0,
+        seed=0,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        what = self._what
+        dtype = dtype or torch.float32
+        for name, value, known in (
+            ("policy", policy, _POLICIES),
+            ("optimizer", optimizer, _OPTIMIZERS),
+            ("dtype", dtype, _DTYPES),
+        ):
+            if value not in known:
+                raise ValueError(f"{what}: {name}={value!r}; give one of {', '.join(map(repr, known))}")
+        self.dim, self.policy, self.optimizer, self.dtype = dim, policy, optimizer, dtype
+        self._options = {
+            "dim": _whole_number(dim, what, "dim"),
+            "admit": _whole_number(admit, what, "admit"),
+            "features": bool(features),
+            "keep_evicted": _whole_number(keep_evicted, what, "keep_evicted"),
+            "seed": _whole_number(seed, what, "seed"),
+            "initializer": _initializer(initializer, what),
+        }
+        self._rates = [float(lr), *map(float, betas), float(eps), float(weight_decay)]
+        if any(not np.isfinite(rate) for rate in self._rates):
+            raise ValueError(f"{what}: rates {self._rates}; give finite numbers")
+        if self._options["dim"] < 1 or self._options["admit"] < 1 or self._options["keep_evicted"] < 0:
+            raise ValueError(f"{what}: dim and admit are at least 1, keep_evicted at least 0")
+        anchor = torch.empty(0, device=device)
+        self._make(_whole_number(capacity, what, "capacity"), anchor.device)
+
+    def _make(self, capacity, device):
+        """A new, empty table on a device."""
+        self._anchor = torch.zeros(0, self.dim, dtype=self.dtype, device=device, requires_grad=True)
+        self._library = take(self._anchor.detach().float(), self._what)[1]
+        self._ready_for(capacity)
+        self._step, self._running, self._generation = 0, {}, 0
+        self._erased, self._compiled = [], []
+        self._number = next(_numbers)
+        _all[self._number] = self
+
+    def _ready_for(self, capacity):
+        o = self._options
+        if capacity < 1:
+            raise ValueError(f"{self._what}: a capacity of {capacity} rows; give 1 or more")
+        module = self._library.module
+        self._table = module.make_embeddings(
+            self._library.place(),
+            _DTYPES[self.dtype],
+            o["dim"],
+            capacity,
+            _POLICIES[self.policy],
+            _OPTIMIZERS[self.optimizer],
+            module.Rates(*self._rates),
+            *o["initializer"],
+            o["admit"],
+            o["features"],
+            o["keep_evicted"],
+            o["seed"],
+        )
+
+    @property
+    def features(self):
+        """Whether keys have features."""
+        return self._options["features"]
+
+    @property
+    def device(self):
+        """Where the rows are."""
+        return self._anchor.device
+
+    @property
+    def lr(self):
+        """The learning rate; set it between steps."""
+        return self._rates[0]
+
+    @lr.setter
+    def lr(self, rate):
+        self._rates[0] = float(rate)
+        module = self._library.module
+        self._table.set_rates(self._library.place(), module.Rates(*self._rates))
+
+    def forward(self, ids, offsets=None, *, table=0, scores=None, mode="sum", include_last_offset=False):
+        """The rows of ids, or of bags of ids.
+
+        Parameters
+        ----------
+        ids : tensor of int64 or int32, of any shape
+        offsets : tensor, optional
+            Where the bags of a one-dimensional `ids` begin, as in `torch.nn.EmbeddingBag`.
+        table : int, or tensor of a number for each id
+            The feature, below 65,536. Tensors of uint16 and uint8 are taken as they are; others are checked,
+            which waits for a GPU.
+        scores : tensor of a number for each id
+            For policy "score": below 2^32. Of one key, the greatest of the batch counts.
+        mode : str
+            "sum" or "mean" of a bag.
+        include_last_offset : bool
+            Whether the last offset is the number of ids.
+
+        Returns
+        -------
+        tensor of the shape of `ids` and one dimension of `dim` more, or of a row for each bag
+        """
+        if mode not in ("sum", "mean"):
+            raise ValueError(f"{self._what}: mode={mode!r}; give 'sum' or 'mean'")
+        if torch.compiler.is_compiling():
+            feature, features = (0, table) if isinstance(table, torch.Tensor) else (table, None)
+            return _rows_op(
+                self._anchor,
+                ids,
+                offsets,
+                features,
+                scores,
+                self._number,
+                feature,
+                mode == "mean",
+                include_last_offset,
+                self.training,
+            )[0]
+        batch = _Batch(self, ids, offsets, table, scores, mode == "mean", include_last_offset, self.training)
+        if not self.training:
+            return self._find(batch)[0]
+        if torch.is_grad_enabled():
+            return _Lookup.apply(self._anchor, self, batch)
+        return self._look_up(batch)[0]
+
+    def _outputs(self, batch):
+        out = torch.empty(batch.out_shape(self.dim), dtype=self.dtype, device=self.device)
+        return out, torch.empty(batch.ids.shape, dtype=torch.int32, device=self.device)
+
+    def _look_up(self, batch):
+        out, slots = self._outputs(batch)
+        library = self._library
+        while True:
+            self._step += 1
+            oldest = min(self._running, default=self._step)
+            self._table.look_up(
+                library.place(),
+                batch.words,
+                library.column(slots),
+                library.column(out),
+                self._step - oldest,
+            )
+            if self.policy is not None or not self._lacks_rows():
+                return out, slots
+
+    def _lacks_rows(self):
+        """Whether the table has grown because keys found no row."""
+        unplaced = self._table.counts(self._library.place())[3]
+        if unplaced == self._unplaced:
+            return False
+        self._unplaced = unplaced
+        if self._running:
+            raise RuntimeError(
+                f"{self._what}: the table must grow, but a former forward pass still waits for its backward "
+                "pass; call reserve() before"
+            )
+        self.reserve(2 * self.capacity)
+        return True
+
+    _unplaced = 0
+
+    def _learn(self, batch, slots, gradient, generation):
+        if generation != self._generation:
+            raise RuntimeError(
+                f"{self._what}: rows were erased, moved or loaded between a forward pass and its backward "
+                "pass; call forward again"
+            )
+        if gradient.dtype != self.dtype:
+            gradient = gradient.to(self.dtype)
+        column = self._library.column
+        self._table.update(self._library.place(), batch.words, column(slots), column(gradient))
+
+    def _find(self, batch):
+        out, slots = self._outputs(batch)
+        column = self._library.column
+        self._table.find(self._library.place(), batch.words, column(slots), column(out))
+        return out, slots
+
+    def find(self, ids, *, table=0):
+        """The rows of ids, without a change.
+
+        Returns
+        -------
+        rows : tensor of the shape of `ids` and one dimension of `dim` more
+            Of an absent key the row that it would begin with.
+        found : tensor of bool, of the shape of `ids`
+        """
+        out, slots = self._find(_Batch(self, ids, feature=table))
+        return out, (slots >= 0).reshape(ids.shape)
+
+    def insert(self, ids, rows, *, table=0, scores=None):
+        """Sets the rows of ids; new keys get some as in a training step. Of several rows of a key the last
+        one counts.
+
+        Parameters
+        ----------
+        ids : tensor of n ids
+        rows : tensor of n rows of `dim` numbers, of the table's type
+        table, scores
+            As in `forward`.
+        """
+        batch = _Batch(self, ids, feature=table, scores=scores, changes=True)
+        if not isinstance(rows, torch.Tensor) or rows.dtype != self.dtype:
+            raise TypeError(f"{self._what}: rows of another type than {self.dtype}; convert them first")
+        if rows.shape != (*ids.shape, self.dim):
+            raise ValueError(
+                f"{self._what}: rows of shape {tuple(rows.shape)} for ids of shape {tuple(ids.shape)}; give "
+                f"{self.dim} numbers for each"
+            )
+        self._same_device(rows, "rows")
+        library = self._library
+        while True:
+            self._step += 1
+            oldest = min(self._running, default=self._step)
+            column = library.column(rows.detach())
+            self._table.assign(library.place(), batch.words, column, self._step - oldest)
+            if self.policy is not None or not self._lacks_rows():
+                return
+
+    def erase(self, ids, *, table=0):
+        """Takes the rows of ids away. Ids that have none are ignored."""
+        batch = _Batch(self, ids, feature=table)
+        self._moved()
+        self._table.erase(self._library.place(), batch.words)
+        if self._options["keep_evicted"]:
+            features = batch.features
+            if features is None:
+                features = torch.full(batch.ids.shape, batch.feature, dtype=torch.uint16, device=self.device)
+            self._erased.append((batch.ids.clone(), features))
+
+    def evicted(self):
+        """The keys that lost their rows to others since the last call, at most `keep_evicted`, in any order.
+        Waits for a GPU.
+
+        Returns
+        -------
+        ids : tensor of int64, and features : tensor of uint16
+        """
+        ids, features = self._table.take_evicted(self._library.place())
+        adopt = self._library.adopt
+        return adopt(ids, np.dtype(np.int64)), adopt(features, np.dtype(np.uint16))
+
+    def __len__(self):
+        """The number of keys that have rows. Waits for a GPU."""
+        return self._table.size(self._library.place())
+
+    @property
+    def capacity(self):
+        """Rows."""
+        return self._table.capacity
+
+    @property
+    def nbytes(self):
+        """Bytes of memory where the table is."""
+        return self._table.bytes
+
+    def counts(self):
+        """What has been counted since the table was made: a dict of `steps`, `updates`, `evicted`, `unplaced`
+        (lookups of keys that found no row), `unadmitted` and `forgotten` (evicted keys for which
+        `keep_evicted` was too small). Waits for a GPU."""
+        names = "steps", "updates", "evicted", "unplaced", "unadmitted", "forgotten"
+        return dict(zip(names, self._table.counts(self._library.place()), strict=True))
+
+    def reserve(self, capacity):
+        """Makes room for so many rows, by moving all keys to a larger table, which needs memory for both."""
+        if capacity > self.capacity:
+            self._moved()
+            self._table.reserve(self._library.place(), _whole_number(capacity, self._what, "capacity"))
+
+    def delta(self, since):
+        """What has changed since a step: for whoever serves the rows elsewhere. Waits for a GPU.
+
+        Parameters
+        ----------
+        since : int
+            The first step that counts; ``counts()["steps"]`` of the last delta, plus 1. The keys in `gone`
+            are those since the last call of `delta` or `evicted`.
+
+        Returns
+        -------
+        dict
+            `ids`, `features` and `rows` (weights) of the keys that were looked up in training since, `gone`
+            and `gone_features`: keys that lost their rows, which come before the former ones, and `steps`.
+
+        Raises
+        ------
+        RuntimeError
+            `keep_evicted` was too small: some keys that lost their rows are not known. Take a snapshot.
+        """
+        before = self.counts()["forgotten"]
+        if self._options["keep_evicted"] == 0 or before != self._forgotten:
+            self._forgotten = before
+            raise RuntimeError(
+                f"{self._what}: keys that lost their rows were not remembered; make the table with a larger "
+                "keep_evicted, and take a snapshot now"
+            )
+        gone = [self.evicted(), *self._erased]
+        self._erased = []
+        state = self._entries(_whole_number(since, self._what, "since"))
+        weights = state.pop("rows")[:, : self.dim * self.dtype.itemsize].contiguous().view(self.dtype)
+        return {
+            "ids": state["ids"],
+            "features": state["features"],
+            "rows": weights,
+            "gone": torch.cat([ids for ids, _ in gone]),
+            "gone_features": torch.cat([f.view(torch.int16) for _, f in gone]).view(torch.uint16),
+            "steps": self.counts()["steps"],
+        }
+
+    _forgotten = 0
+
+    def _entries(self, since=0):
+        """All that the table knows of its keys, as tensors."""
+        library = self._library
+        place = library.place()
+        types = np.uint32, np.int64, np.uint16, np.uint32, np.uint64
+        slots, ids, features, steps, scores = (
+            library.adopt(part, np.dtype(t))
+            for part, t in zip(self._table.entries(place, since), types, strict=True)
+        )
+        rows = torch.empty((len(ids), self._table.row_bytes), dtype=torch.uint8, device=self.device)
+        self._table.copy_rows(place, library.column(slots), library.column(rows))
+        return {
+            "slots": slots,
+            "ids": ids,
+            "features": features,
+            "steps": steps,
+            "scores": scores,
+            "rows": rows,
+        }
+
+    def _restore(self, state, capacity, seed, steps, updates):
+        """Puts entries into a new table."""
+        self._ready_for(self.capacity if self.policy is not None else max(self.capacity, capacity))
+        library = self._library
+        parts = ("slots", "ids", "features", "steps", "scores", "rows")
+        columns = [library.column(state[part].to(self.device)) for part in parts]
+        same = seed == self._options["seed"] and capacity == self.capacity
+        place = library.place()
+        lost = self._table.restore(place, *columns, same)
+        self._table.set_steps(place, steps, updates)
+        self._step = steps
+        self._moved()
+        if lost:
+            raise ValueError(
+                f"{self._what}: {plural(lost, 'key')} of {len(state['ids'])} found no row in a table of "
+                f"{self.capacity}; load into a larger one"
+            )
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, tensor in self._entries().items():
+            signed = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+            destination[prefix + name] = tensor.view(signed.get(tensor.dtype, tensor.dtype))
+        counts = self.counts()
+        seed = self._options["seed"]
+        kind = [_OPTIMIZERS[self.optimizer], list(_DTYPES).index(self.dtype), _POLICIES[self.policy]]
+        destination[prefix + "about"] = torch.tensor(
+            [1, self.dim, *kind, self.capacity, seed, counts["steps"], counts["updates"]]
+        )
+
+    def _load_from_state_dict(self, state, prefix, metadata, strict, missing, unexpected, errors):
+        names = ("about", "slots", "ids", "features", "steps", "scores", "rows")
+        lacking = [prefix + name for name in names if prefix + name not in state]
+        if lacking:
+            missing.extend(lacking)
+            return
+        unexpected.extend(
+            key for key in state if key.startswith(prefix) and key[len(prefix) :] not in names and strict
+        )
+        _, dim, optimizer, dtype, policy, capacity, seed, steps, updates = state[prefix + "about"].tolist()
+        mine = [
+            self.dim,
+            _OPTIMIZERS[self.optimizer],
+            list(_DTYPES).index(self.dtype),
+            _POLICIES[self.policy],
+        ]
+        if mine != [dim, optimizer, dtype, policy]:
+            errors.append(f"{prefix}: rows of another dim, optimizer, dtype or policy than this table has")
+            return
+        if state[prefix + "features"].any() and not self.features:
+            errors.append(f"{prefix}: keys with features; make the table with features=True")
+            return
+        types = {
+            "slots": torch.uint32,
+            "features": torch.uint16,
+            "steps": torch.uint32,
+            "scores": torch.uint64,
+        }
+        entries = {n: state[prefix + n].view(types.get(n, state[prefix + n].dtype)) for n in names[1:]}
+        try:
+            self._restore(entries, capacity, seed, steps, updates)
+        except ValueError as error:
+            errors.append(str(error))
+
+    def snapshot(self, file):
+        """Writes all rows, and what the optimizer keeps, to a file; a former file of this name is replaced
+        when the new one is complete and on the disk, so that it survives whatever ends the process before.
+
+        Parameters
+        ----------
+        file : path
+        """
+        file = os.fspath(file)
+        part = f"{file}.{os.getpid()}.part"
+        try:
+            with open(part, "wb") as out:
+                torch.save(self.state_dict(), out)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(part, file)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(part)
+        folder = os.open(os.path.dirname(os.path.abspath(file)), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def load(self, file):
+        """Reads what `snapshot` wrote into this table, whose own rows are dropped. Into a table of the same
+        capacity and seed it goes on bit by bit as before.
+
+        Raises
+        ------
+        RuntimeError
+            The file is damaged, or of a table of another dim, optimizer, dtype or policy.
+        """
+        self.load_state_dict(torch.load(file, map_location="cpu", weights_only=True))
+
+    def _apply(self, function, *arguments, **named):
+        result = super()._apply(function, *arguments, **named)
+        device = function(torch.empty(0, device=self.device)).device
+        if device != self.device:
+            state, counts = self._entries(), self.counts()
+            capacity, seed = self.capacity, self._options["seed"]
+            self._make(capacity, device)
+            self._restore(state, capacity, seed, counts["steps"], counts["updates"])
+        return result
+
+    def _moved(self):
+        """Slots are others than they were: no forward pass before can learn any more."""
+        self._generation += 1
+        self._running.clear()
+
+    def _same_device(self, tensor, name):
+        if tensor.device != self.device:
+            raise ValueError(f"{self._what}: {name} on {tensor.device}, the table on {self.device}; move one")
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        for name in ("_table", "_library", "_anchor", "_running", "_erased", "_compiled", "_number"):
+            del state[name]
+        return state | {"_state": self.state_dict(), "_capacity": self.capacity, "_device": self.device}
+
+    def __setstate__(self, state):
+        kept, capacity, device = state.pop("_state"), state.pop("_capacity"), state.pop("_device")
+        super().__setstate__(state)
+        self._make(capacity, device)
+        self.load_state_dict(kept)
+
+    def extra_repr(self):
+        return f"{self.capacity} rows of {self.dim} {self.dtype}, {self.optimizer}, policy={self.policy!r}"
+
+
+def _initializer(given, what):
+    kind, *numbers = (given,) if isinstance(given, str) else given
+    wanted = {"normal": 2, "uniform": 2, "constant": 1}.get(kind)
+    if wanted is None or len(numbers) not in (0, wanted):
+        raise ValueError(
+            f"{what}: initializer={given!r}; give ('normal', mean, deviation), ('uniform', least, greatest) or "
+            "('constant', number)"
+        )
+    numbers = [float(x) for x in numbers] or {"normal": [0.0, 1.0], "uniform": [0.0, 1.0], "constant": [0.0]}[
+        kind
+    ]
+    if not all(np.isfinite(numbers)) or (kind == "uniform" and numbers[0] > numbers[1]):
+        raise ValueError(f"{what}: initializer={given!r}; give finite numbers, the least first")
+    return _INITIALIZERS[kind], numbers[0], numbers[1] if len(numbers) > 1 else 0.0

@@ -1,0 +1,428 @@
+"""roost.torch.Table against torch's own embeddings and optimizers, and against a model of which keys stay."""
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import roost.torch
+
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+SIZES = [0, 1, 31, 33, 300, 5000]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def ids_of(seed, n, most, device):
+    generator = torch.Generator().manual_seed(seed)
+    ids = (torch.rand(n, generator=generator) ** 3 * most).long()
+    ids[::7] = -(2**62) + ids[::7] % 5
+    return ids.to(device)
+
+
+OPTIMIZERS = {
+    "sgd": lambda w: torch.optim.SGD([w], lr=0.05, weight_decay=0.01),
+    "adagrad": lambda w: torch.optim.Adagrad([w], lr=0.05, eps=1e-8, weight_decay=0.01),
+    "adam": lambda w: torch.optim.Adam([w], lr=0.05, weight_decay=0.01),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("dim", [1, 6, 32])
+def test_it_learns_as_torch_does(device, optimizer, dim):
+    """One batch of all keys a step, so that torch's optimizer, which changes all rows, changes the same."""
+    keys = torch.arange(50, device=device) * 10**15 - 3
+    table = roost.torch.Table(dim, 1000, optimizer=optimizer, lr=0.05, weight_decay=0.01, device=device)
+    before, found = table.find(keys)
+    assert not found.any()
+    dense = torch.nn.Parameter(before.double().clone())
+    other = OPTIMIZERS[optimizer](dense)
+    for step in range(20):
+        n = [50, 51, 500, 6000][step % 4]
+        number = torch.cat([torch.arange(50), torch.randint(50, (n - 50,))])[torch.randperm(n)].to(device)
+        weights = torch.randn(n, dim, device=device)
+        out = table(keys[number])
+        assert out.shape == (n, dim)
+        torch.testing.assert_close(out.double(), dense[number], atol=2e-4, rtol=1e-4)
+        (out * weights).sum().backward()
+        other.zero_grad()
+        (dense[number] * weights.double()).sum().backward()
+        other.step()
+    assert len(table) == 50
+    assert table.counts()["updates"] == 20
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("n", SIZES)
+def test_bags_are_those_of_embedding_bag(device, mode, n):
+    ids = ids_of(n, n, 400, device)
+    cuts = torch.sort(torch.randint(0, n + 1, (9,))).values
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), cuts]).to(device)
+    table = roost.torch.Table(5, 4000, optimizer="sgd", lr=1.0, device=device)
+    distinct, inverse = torch.unique(ids, return_inverse=True)
+    bag = torch.nn.EmbeddingBag(max(len(distinct), 1), 5, mode=mode).to(device)
+    if n:
+        table.insert(distinct, bag.weight.detach()[: len(distinct)])
+    out, expected = table(ids, offsets, mode=mode), bag(inverse, offsets)
+    torch.testing.assert_close(out, expected, atol=1e-4, rtol=1e-4)
+    weights = torch.randn_like(expected)
+    (out * weights).sum().backward()
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(
+        table.find(distinct)[0],
+        (bag.weight - bag.weight.grad).detach()[: len(distinct)],
+        atol=1e-3,
+        rtol=1e-3,
+    )
+    last = torch.cat([offsets, offsets.new_full((1,), n)])
+    with torch.no_grad():
+        assert torch.equal(
+            table.eval()(ids, last, mode=mode, include_last_offset=True), table(ids, offsets, mode=mode)
+        )
+
+
+@pytest.mark.parametrize("policy", ["lru", "lfu"])
+def test_the_right_keys_lose_their_rows(device, policy):
+    table = roost.torch.Table(4, 128, policy=policy, keep_evicted=10**6, seed=3, device=device)
+    uses, last, gone = {}, {}, []
+    for step in range(200):
+        ids = ids_of(step, 60, 250, device)
+        before = set(uses)
+        table(ids)
+        for i in ids.tolist():
+            last[i] = step
+        counts = {i: ids.tolist().count(i) for i in set(ids.tolist())}
+        new = [i for i in counts if i not in before]
+        for i in before & set(counts):
+            uses[i] += counts[i]
+        lost = [i for i in uses if i not in table_keys(table)]
+        order = (lambda i: last[i]) if policy == "lru" else (lambda i: uses[i])
+        if lost:
+            worst = max(map(order, lost))
+            kept = [order(i) for i in uses if i not in lost and i not in counts]
+            assert not kept or worst <= min(kept)
+        for i in lost:
+            del uses[i]
+        gone += lost
+        for i in new:
+            uses[i] = counts[i]
+        assert len(table) == len(uses) <= 128
+    ids, features = table.evicted()
+    assert sorted(ids.tolist()) == sorted(gone) and len(gone) > 100
+    assert not features.int().any()
+    assert table.counts()["evicted"] == len(gone)
+
+
+def table_keys(table):
+    return set(table.state_dict()["ids"].tolist())
+
+
+def test_scores_say_who_goes(device):
+    table = roost.torch.Table(2, 128, policy="score", device=device)
+    table(torch.arange(128, device=device), scores=torch.arange(128, device=device))
+    table(torch.arange(1000, 1010, device=device), scores=torch.full((10,), 2**32 - 1, device=device))
+    assert table_keys(table) == set(range(10, 128)) | set(range(1000, 1010))
+    with pytest.raises(TypeError, match="needs scores"):
+        table(torch.arange(3, device=device))
+    with pytest.raises(OverflowError):
+        table(torch.arange(3, device=device), scores=torch.tensor([1, -1, 0], device=device))
+    assert table.eval()(torch.arange(3, device=device)).shape == (3, 2)
+
+
+def test_without_a_policy_it_grows(device):
+    table = roost.torch.Table(3, 100, policy=None, optimizer="sgd", lr=1.0, device=device)
+    rows = {}
+    for step in range(8):
+        ids = torch.arange(100 * 3**step // 9 + 1, device=device) * 7
+        out = table(ids)
+        for i, row in zip(ids.tolist(), out.detach().cpu(), strict=True):
+            if i in rows:
+                assert torch.equal(rows[i], row)
+        out.sum().backward()
+        rows = dict(zip(ids.tolist(), (out.detach() - 1).cpu(), strict=True))
+        assert len(table) == len(ids)
+    assert table.capacity >= len(table) > 20_000
+
+
+def test_keys_of_a_pass_that_waits_keep_their_rows(device):
+    table = roost.torch.Table(2, 128, optimizer="sgd", lr=1.0, device=device)
+    first = torch.arange(100, device=device)
+    out = table(first)
+    before = out.detach().clone()
+    table(torch.arange(1000, 1100, device=device))  # its own pass is dropped at once
+    assert table.counts()["unplaced"] == 72
+    out.sum().backward()
+    assert torch.equal(table.find(first)[0], before - 1)
+    table(torch.arange(2000, 2100, device=device))  # nothing waits any longer
+    assert table.counts()["unplaced"] == 72
+    out = table(first)
+    table.erase(first[:1])
+    with pytest.raises(RuntimeError, match="erased"):
+        out.sum().backward()
+
+
+def test_features_are_tables_of_their_own(device):
+    table = roost.torch.Table(2, 1000, features=True, device=device)
+    ids = torch.arange(5, device=device)
+    one, other = table(ids, table=1), table(ids, table=2)
+    assert len(table) == 10 and not torch.equal(one, other)
+    both = table(torch.cat([ids, ids]), table=torch.tensor([1] * 5 + [2] * 5, device=device))
+    assert torch.equal(both, torch.cat([one, other]))
+    kinds = torch.tensor([1] * 5, dtype=torch.uint8, device=device)
+    assert torch.equal(table.eval()(ids, table=kinds), one)
+    with pytest.raises(OverflowError):
+        table(ids, table=torch.tensor([1, 2, 3, 4, 65536], device=device))
+    with pytest.raises(ValueError, match="features=True"):
+        roost.torch.Table(2, 10, device=device)(ids, table=1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_types_of_rows(device, dtype):
+    table = roost.torch.Table(8, 1000, dtype=dtype, optimizer="sgd", lr=0.5, device=device)
+    ids = torch.tensor([[5, 6], [6, 7]], device=device)
+    out = table(ids)
+    assert out.dtype == dtype and out.shape == (2, 2, 8)
+    before = table.find(ids)[0].clone()
+    (out * torch.ones(2, 2, 8, device=device)).sum().backward()
+    step = torch.tensor([[0.5, 1.0], [1.0, 0.5]], device=device)[:, :, None]
+    torch.testing.assert_close(table.find(ids)[0], (before.float() - step).to(dtype))
+
+
+def test_snapshots_go_on_bit_by_bit(device, tmp_path):
+    file = tmp_path / "table.pt"
+    make = lambda capacity: roost.torch.Table(6, capacity, policy="lfu", seed=4, device=device)
+    table = make(700)
+
+    def step(table, i):
+        out = table(ids_of(i, 500, 1500, device))
+        out.square().sum().backward()
+        return out.detach()
+
+    for i in range(10):
+        step(table, i)
+    table.snapshot(file)
+    assert os.listdir(tmp_path) == ["table.pt"]
+    same, larger = make(700), make(5000)
+    same.load(file)
+    larger.load(file)
+    others = [same, copy.deepcopy(table), pickle.loads(pickle.dumps(table))]
+    ids = torch.tensor(sorted(table_keys(table)), device=device)
+    assert torch.equal(larger.find(ids)[0], table.find(ids)[0]) and larger.find(ids)[1].all()
+    for i in range(10, 15):
+        expected = step(table, i)
+        for other in others:
+            assert torch.equal(step(other, i), expected)
+    damaged = bytearray(file.read_bytes())
+    damaged[len(damaged) // 2] ^= 255
+    (tmp_path / "damaged.pt").write_bytes(damaged)
+    with pytest.raises(RuntimeError):
+        roost.torch.Table(6, 700, policy="lru", device=device).load(file)
+    with pytest.raises((RuntimeError, ValueError)):
+        roost.torch.Table(7, 700, policy="lfu", device=device).load(file)
+    with pytest.raises(RuntimeError, match="larger"):
+        roost.torch.Table(6, 10, policy="lfu", device=device).load(file)
+
+
+def test_a_killed_snapshot_leaves_the_one_before(tmp_path):
+    file = tmp_path / "table.pt"
+    program = textwrap.dedent(
+        f"""
+        import torch, roost.torch
+        table = roost.torch.Table(64, 20000)
+        table(torch.arange(15000)).sum().backward()
+        table.snapshot({str(file)!r})
+        print("once", flush=True)
+        while True:
+            table(torch.arange(15000)).sum().backward()
+            table.snapshot({str(file)!r})
+        """
+    )
+    for wait in (0.0, 0.05, 0.11):
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"once\n"
+        try:
+            process.wait(wait)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+        table = roost.torch.Table(64, 20000)
+        table.load(file)
+        assert len(table) == 15000
+        assert table.counts()["updates"] >= 1
+
+
+def test_deltas_keep_a_copy_the_same(device):
+    table = roost.torch.Table(3, 256, keep_evicted=10_000, features=True, device=device)
+    served, since = {}, 0
+    for step in range(60):
+        table(ids_of(step, 40, 600, device), table=step % 2).sum().backward()
+        if step % 7 == 3:
+            table.erase(ids_of(step, 5, 600, device), table=step % 2)
+        if step % 5 == 4:
+            delta = table.delta(since)
+            since = delta["steps"] + 1
+            for key in zip(delta["gone"].tolist(), delta["gone_features"].tolist(), strict=True):
+                served.pop(key, None)
+            keys = zip(delta["ids"].tolist(), delta["features"].tolist(), strict=True)
+            served.update(zip(keys, delta["rows"].cpu().unbind(), strict=True))
+            state = table.state_dict()
+            keys = list(zip(state["ids"].tolist(), state["features"].tolist(), strict=True))
+            assert set(served) == set(keys)
+            for f in (0, 1):
+                mine = [k for k in keys if k[1] == f]
+                rows, found = table.find(torch.tensor([i for i, _ in mine], device=device), table=f)
+                assert found.all()
+                assert all(torch.equal(served[k], row) for k, row in zip(mine, rows.cpu(), strict=True))
+    with pytest.raises(RuntimeError, match="keep_evicted"):
+        roost.torch.Table(3, 256, device=device).delta(0)
+
+
+def test_admission(device):
+    table = roost.torch.Table(2, 10_000, admit=3, device=device)
+    ids = torch.arange(100, device=device)
+    for _ in range(2):
+        table(ids).sum().backward()
+        assert len(table) == 0
+    table(ids)
+    assert len(table) == 100
+    assert table.counts()["unadmitted"] == 200
+
+
+def test_numbers_are_kept_or_refused(device):
+    make = roost.torch.Table
+    for wrong in (
+        {"policy": "random"},
+        {"optimizer": "lamb"},
+        {"dtype": torch.float64},
+        {"initializer": ("normal", 1)},
+        {"initializer": ("uniform", 2, 1)},
+        {"lr": float("nan")},
+        {"admit": 0},
+        {"keep_evicted": -1},
+        {"seed": -1},
+    ):
+        with pytest.raises(ValueError):
+            make(4, 10, device=device, **wrong)
+    for dim, capacity in ((0, 10), (4, 0), (70_000, 10), (4, 2**31), (-1, 10)):
+        with pytest.raises(ValueError):
+            make(dim, capacity, device=device)
+    with pytest.raises(TypeError):
+        make(4.5, 10, device=device)
+    table = make(4, 10, device=device)
+    for wrong in (torch.tensor([1.0], device=device), [1, 2], torch.tensor([True], device=device)):
+        with pytest.raises(TypeError):
+            table(wrong)
+    ids = torch.arange(6, device=device)
+    with pytest.raises(TypeError):
+        table.insert(ids, torch.zeros(6, 4, dtype=torch.float64, device=device))
+    with pytest.raises(ValueError):
+        table.insert(ids, torch.zeros(6, 5, device=device))
+    if device == "cpu":
+        for offsets in ([1, 2], [0, 7], [0, 4, 3]):
+            with pytest.raises(ValueError, match="offsets"):
+                table(ids, torch.tensor(offsets))
+    else:
+        with pytest.raises(ValueError, match="on cpu"):
+            table(ids.cpu())
+    assert len(table) == 0 and table.counts()["steps"] == 0
+
+
+def test_of_several_rows_the_last_one_counts(device):
+    table = roost.torch.Table(2, 100_000, device=device)
+    ids = ids_of(1, 20_000, 3000, device)
+    rows = torch.arange(40_000, dtype=torch.float32, device=device).reshape(-1, 2)
+    table.insert(ids, rows)
+    last = {i: row for i, row in zip(ids.tolist(), rows.tolist(), strict=True)}
+    found = table.find(ids)[0].tolist()
+    assert found == [last[i] for i in ids.tolist()]
+
+
+def test_it_is_the_same_each_time(device):
+    def run():
+        table = roost.torch.Table(16, 3000, optimizer="rowwise_adagrad", device=device)
+        for i in range(10):
+            table(ids_of(i, 5000, 6000, device)).square().sum().backward()
+        state = table.state_dict()
+        return [state[name] for name in ("ids", "slots", "rows", "about")]
+
+    for one, other in zip(run(), run(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_compiled_code_learns_the_same(device):
+    torch._dynamo.reset()
+    one, other = (roost.torch.Table(8, 1000, features=True, device=device) for _ in range(2))
+    model = torch.compile(lambda ids, offsets: one(ids, offsets, table=3).square().sum(), fullgraph=True)
+    for i in range(3):
+        ids = ids_of(i, 300, 900, device)
+        offsets = torch.arange(0, 300, 3, device=device)
+        loss = model(ids, offsets)
+        loss.backward()
+        expected = other(ids, offsets, table=3).square().sum()
+        expected.backward()
+        torch.testing.assert_close(loss, expected)
+    ids = ids_of(1, 300, 900, device)
+    assert one.counts()["updates"] == 3
+    torch.testing.assert_close(one.find(ids, table=3)[0], other.find(ids, table=3)[0])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_graph_replays_steps():
+    one, other = (roost.torch.Table(8, 2000, device="cuda") for _ in range(2))
+    ids = ids_of(0, 3000, 5000, "cuda")
+
+    def step(table, ids):
+        out = table(ids)
+        out.square().sum().backward()
+        return out
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        step(one, ids)
+    torch.cuda.current_stream().wait_stream(side)
+    step(other, ids)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = step(one, ids)
+    for i in range(5):
+        ids.copy_(ids_of(i, 3000, 5000, "cuda"))
+        graph.replay()
+        assert torch.equal(out.detach(), step(other, ids).detach())
+    assert one.counts() == other.counts()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_it_moves_to_a_gpu_and_back():
+    table = roost.torch.Table(8, 500, seed=1)
+    table(torch.arange(400)).square().sum().backward()
+    rows = table.find(torch.arange(400))[0]
+    table.to("cuda")
+    assert table.device.type == "cuda"
+    assert torch.equal(table.find(torch.arange(400, device="cuda"))[0].cpu(), rows)
+    table(torch.arange(400, device="cuda")).sum().backward()
+    table.to("cpu")
+    assert table.counts()["updates"] == 2
+
+
+def test_a_module_that_has_a_table_keeps_it(device):
+    model = torch.nn.Sequential(roost.torch.Table(4, 100), torch.nn.Linear(4, 1)).to(device)
+    model(torch.arange(9, device=device)).sum().backward()
+    other = torch.nn.Sequential(roost.torch.Table(4, 100), torch.nn.Linear(4, 1)).to(device)
+    other.load_state_dict(model.state_dict())
+    model.eval(), other.eval()
+    assert torch.equal(model(torch.arange(20, device=device)), other(torch.arange(20, device=device)))
+    with pytest.raises(RuntimeError, match="Missing"):
+        other.load_state_dict({})
+    assert [name for name, _ in model.named_parameters()] == ["1.weight", "1.bias"]
+    assert np.isfinite(model[0].nbytes)
