@@ -157,16 +157,22 @@ class DeviceTable(_OnDevice):
 def take_device(x):
     """What has Arrow's device interface as a DeviceColumn or DeviceTable; None if it is on the CPU, and has the
     interface of the CPU, too."""
-    if hasattr(x, "__arrow_c_device_array__"):
-        schema, array = x.__arrow_c_device_array__()
-        arrays, kind = [array], None
-    else:
-        schema, arrays, kind = _host.arrow_chunks(x.__arrow_c_device_stream__())
+    on_cpu_too = hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__")
+    try:
+        if hasattr(x, "__arrow_c_device_array__"):
+            schema, array = x.__arrow_c_device_array__()
+            arrays, kind = [array], None
+        else:
+            schema, arrays, kind = _host.arrow_chunks(x.__arrow_c_device_stream__())
+    except (NotImplementedError, ValueError):  # of several chunks
+        if on_cpu_too:
+            return None
+        raise
     places = {_host.arrow_device(array) for array in arrays} or {(kind, 0)}
     if len(places) > 1:
         raise ValueError("roost: chunks of Arrow on several devices; pass them one by one")
     kind, index = places.pop()
-    if kind in _CPU and (hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__")):
+    if kind in _CPU and on_cpu_too:
         return None
     if kind not in (*_CPU, *_CUDA):
         raise TypeError(

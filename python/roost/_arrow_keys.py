@@ -84,6 +84,7 @@ class ArrowKind(ArrayKind):
 
     def __init__(self, given, words, lookup=None):
         self._given, self._words, self._lookup = given, words, lookup
+        self._word_bytes = words.shape[1]
         self.names, self.columns = given.names, given.columns
         self.frames = None if isinstance(given.form, str) else given.form
         self.dtype = ", ".join(column.type for column in given.columns)
@@ -93,8 +94,11 @@ class ArrowKind(ArrayKind):
     def _finder(self):
         return self._given.library.module.make_index(self._place, self._given.library.column(self._words))
 
+    def keep(self):
+        self._words = None  # which only `decode` needs, for tables of keys
+
     def decode(self, words, library):
-        raw = library.adopt(words, _UINT8, (self._words.shape[1],))
+        raw = library.adopt(words, _UINT8, (self._word_bytes,))
         rows, target = library.output(len(raw), _INT64)
         self._finder.find_rows(library.place(), library.column(raw), target)
         return library.finish(rows, _INT64)
@@ -128,7 +132,7 @@ class ArrowKind(ArrayKind):
         same_place(given.library, home, what)
         library = given.library
         words = library.module.query_words(library.place(), self._lookup, given.made)
-        return ArrowKeys(library.adopt(words, _UINT8, (self._words.shape[1],)), given)
+        return ArrowKeys(library.adopt(words, _UINT8, (self._word_bytes,)), given)
 
     def query(self, key, home, what):
         raise NotImplementedError(

@@ -251,7 +251,9 @@ def _load_factor(x, what):
 def _scalar(x):
     if hasattr(x, "ndim"):
         return x.ndim == 0
-    return isinstance(x, (str, bytes)) or not (hasattr(x, "__len__") or hasattr(x, "__arrow_c_device_array__"))
+    return isinstance(x, (str, bytes)) or not (
+        hasattr(x, "__len__") or hasattr(x, "__arrow_c_device_array__")
+    )
 
 
 def _is_one(key):
@@ -481,6 +483,8 @@ class Index(_Keyed):
             self._kind, self._library = coded.kind, coded.library
         self._home = self._library.place()
         self._table = self._library.module.make_index(self._home, words)
+        if isinstance(self._kind, ArrowKind):
+            self._kind.keep()
 
     def get_indexer(self, targets, *, index_dtype="int64"):
         """The row of each target, -1 for those that are absent.

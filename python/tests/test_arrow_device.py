@@ -955,6 +955,15 @@ def test_columns_of_libraries_stay_what_they_were():
             return self.column.__arrow_c_array__()
 
     assert isinstance(roost.unique(Both(column, Cpu)), np.ma.MaskedArray)
+
+    class Chunked(Both):
+        def __arrow_c_device_array__(self, requested_schema=None, **options):
+            raise ValueError("several chunks")
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.chunked_array([self.column, self.column]).__arrow_c_stream__()
+
+    assert isinstance(roost.unique(Chunked(column, Cpu)), np.ma.MaskedArray)
     exported.clear()
     released.clear()
 
