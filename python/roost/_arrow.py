@@ -1,7 +1,7 @@
 """Columns of Arrow in memory of a device, by Arrow's C device interface.
 
-What has `__arrow_c_device_array__` or `__arrow_c_device_stream__` becomes a DeviceColumn or a DeviceTable. What
-comes of these lies on the same device. The CPU is a device, too: the code is one for all.
+What has `__arrow_c_device_array__` or `__arrow_c_device_stream__` becomes a DeviceColumn or a DeviceTable,
+and what comes of these lies on the same device. The CPU is a device, too: the code is one for all.
 """
 
 import numpy as np
@@ -53,14 +53,14 @@ class DeviceColumn(_OnDevice):
 
     @classmethod
     def of_array(cls, array, library, there=None, type=None):
-        """A column of an array. `there`: bools, for each row whether it has a value. `type`: Arrow's, if it is
-        not that of the array."""
+        """A column of an array. `there`: bools, for each row whether it has a value. `type`: Arrow's, if
+        it is not that of the array."""
         dtype = numpy_dtype(array)
         type = _FORMATS.get(dtype) if type is None else type
         if type is None or array.ndim != 1:
             raise TypeError(
-                f"roost: an array of {array.dtype} and shape {tuple(array.shape)} beside columns of Arrow; pass "
-                "one dimension of numbers"
+                f"roost: an array of {array.dtype} and shape {tuple(array.shape)} beside columns of Arrow; "
+                "pass one dimension of numbers"
             )
         bits, nulls = None, 0
         if there is not None:
@@ -155,8 +155,8 @@ class DeviceTable(_OnDevice):
 
 
 def take_device(x):
-    """What has Arrow's device interface as a DeviceColumn or DeviceTable; None if it is on the CPU, and has the
-    interface of the CPU, too."""
+    """What has Arrow's device interface as a DeviceColumn or DeviceTable; None if it is on the CPU, and has
+    the interface of the CPU, too."""
     on_cpu_too = hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__")
     try:
         if hasattr(x, "__arrow_c_device_array__"):

@@ -16,8 +16,8 @@ def _beside(x, library, what):
         return x
     if is_python(x):
         raise TypeError(
-            f"{what}: a {type(x).__name__} beside columns of Arrow on {library.where}; pass a column of Arrow, "
-            "or an array, that is there"
+            f"{what}: a {type(x).__name__} beside columns of Arrow on {library.where}; pass a column of "
+            "Arrow, or an array, that is there"
         )
     array, other = take(x, what)
     same_device(library, other, what)
@@ -136,7 +136,8 @@ class ArrowKind(ArrayKind):
 
     def query(self, key, home, what):
         raise NotImplementedError(
-            f"{what}: one key of Python in a table of Arrow's columns on {home.where}; ask for a column of keys"
+            f"{what}: one key of Python in a table of columns of Arrow on {home.where}; ask for a "
+            "column of keys"
         )
 
 

@@ -316,8 +316,8 @@ def may_be_device(x):
 
 
 def of_capsules(x):
-    """What has Arrow's C interface, and is of no library that roost knows, as a table or a column of pyarrow, or
-    as a DeviceTable or DeviceColumn; anything else as it is."""
+    """What has Arrow's C interface, and is of no library that roost knows, as a table or a column of pyarrow,
+    or as a DeviceTable or DeviceColumn; anything else as it is."""
     if may_be_device(x) and (found := take_device(x)) is not None:
         return found
     if not _capsules_of(x)[0]:

@@ -89,7 +89,8 @@ def unique(
     x : array of n keys, or several columns
         Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of
         integers, of at most 32 bytes a row (unlike numpy's unique, which flattens). Several columns, each
-        with or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow.
+        with or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow. Columns and
+        tables of Arrow in memory of a device stay there, and give such keys (docs/python.md).
     sorted : bool
         Whether the keys come in ascending order, by the first column first, nulls last. Otherwise they come
         in order of first occurrence where `return_index` is true, and in no particular order, but the same

@@ -145,8 +145,9 @@ class GroupBy:
 
     Values that are null are left out: those of numpy's masked arrays, of nullable columns of pandas, Arrow
     and polars, and NaT. Where a key has no value, results are null: numpy's masked arrays have nulls, and
-    NaT is one. Without nulls in the values, results are plain arrays. NaN is a value: sums, means, extremes,
-    medians and quantiles that one is among are NaN.
+    NaT is one. Without nulls in the values, results are plain arrays. Of columns of Arrow in memory of a
+    device, results with nulls are such columns. NaN is a value: sums, means, extremes, medians and quantiles
+    that one is among are NaN.
 
     Results are the same for the same input each time, floats included: how additions are nested depends on
     the number of values only.

@@ -829,7 +829,7 @@ def _frame(x, what):
 
 
 def library_of_gpu(index, what):
-    """The Library for results on a GPU of what is of no library: CuPy's if it is imported, otherwise torch's."""
+    """The Library for results on a GPU of what is of no library: CuPy's if it is imported, or torch's."""
     if cupy := sys.modules.get("cupy"):
         return _library(("cupy", index), _Cupy, cupy, index)
     if torch := sys.modules.get("torch"):

@@ -143,11 +143,11 @@ nb::tuple import_arrow(const call_place<Place>& at, const nb::handle& schema, co
   std::vector<void*> events;
   for (const nb::handle each : arrays) {
     auto& from = from_capsule<ArrowDeviceArray>(each, "arrow_device_array");
+    chunks.push_back(shared(arrow_owner(from.array)));
     if (from.sync_event != nullptr) events.push_back(from.sync_event);
     if (from.sync_event != nullptr && from.device_type == ARROW_DEVICE_CUDA_HOST) {
       detail::raise<invalid_argument>({"roost: an array in pinned memory, with an event; wait for it first"});
     }
-    chunks.push_back(shared(arrow_owner(from.array)));
   }
   arrow_table all = of_types([&] { return arrow_table(*type); });
   for (const shared_array& chunk : chunks) all.add(*chunk);

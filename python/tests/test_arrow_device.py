@@ -1,6 +1,6 @@
-"""Columns of Arrow in memory of a device, by Arrow's C device interface: random ones, against dicts and against
-the same columns of pyarrow. A producer of our own copies pyarrow's buffers to the CPU (device type 1) and, where
-there is one, to a GPU (type 2); once a struct is released, what was there is overwritten."""
+"""Columns of Arrow in memory of a device, by Arrow's C device interface: random ones, against dicts and
+against the same columns of pyarrow. A producer of our own copies pyarrow's buffers to the CPU (device type 1)
+and, where there is one, to a GPU (type 2); once a struct is released, what was there is overwritten."""
 
 import collections
 import ctypes
@@ -70,6 +70,20 @@ new_capsule.restype, new_capsule.argtypes = (
 )
 pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+pointer_of_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _drop(capsule):
+    """Releases an array that nobody has taken out of its capsule."""
+    address = pointer_of_dying(capsule, b"arrow_device_array")
+    if (array := ArrowDeviceArray.from_address(address).array).release:
+        array.release(ctypes.pointer(array))
+
+
+_dropped = ctypes.cast(_drop, ctypes.c_void_p)
 
 
 # Memory.
@@ -179,7 +193,7 @@ def place(request):
 
 # The producer.
 
-_exports = {}
+_exports, _structs = {}, []  # of arrays that are not released; of all, which capsules refer to
 _numbers = iter(range(1, 2**62))
 released, exported = collections.Counter(), collections.Counter()
 
@@ -206,8 +220,8 @@ def each_is_released_once():
 
 
 class Exported:
-    """A column, a record batch, or a struct of columns in memory of a device. `skip`: rows of the fields before
-    the first one; `late`: written after what it is returned."""
+    """A column, a record batch, or a struct of columns in memory of a device. `skip`: rows of the fields
+    before the first one; `late`: written after it has been exported, when an event happens."""
 
     def __init__(self, column, place, skip=0, late=False):
         self.column, self.place, self.skip, self.is_late = column, place, skip, late
@@ -271,7 +285,7 @@ class Exported:
             memory[1].append((event, handle))
             result.sync_event = ctypes.addressof(handle)
         _exports[number] = self.place, memory
-        memory[1].append(result)
+        _structs.append(result)
         exported[number] += 1
         return result
 
@@ -282,7 +296,7 @@ class Exported:
     def __arrow_c_device_array__(self, requested_schema=None, **options):
         assert requested_schema is None and not options
         result = self.device_array()
-        return self.schema(), new_capsule(ctypes.addressof(result), b"arrow_device_array", None)
+        return self.schema(), new_capsule(ctypes.addressof(result), b"arrow_device_array", _dropped)
 
 
 @RELEASE
@@ -848,8 +862,6 @@ def test_streams(place):
     broken.fails = True
     with pytest.raises(RuntimeError, match="an Arrow column: Input/output error"):
         roost.unique(broken)
-    exported.clear()  # what a stream has given and nobody took has no owner here
-    released.clear()
 
 
 def test_results_are_arguments(place):
@@ -910,38 +922,42 @@ def test_arrays_beside_columns(place):
 
 def test_what_is_refused(place):
     texts, numbers = Exported(pa.array(["a", "b"]), place), Exported(pa.array([1, 2]), place)
-    where = "the CPU" if place is Cpu else "cuda:0"
+    one, where = Exported(pa.array([1]), place), "the CPU" if place is Cpu else "cuda:0"
     for call, error, says in (
         (lambda: roost.isin(texts, numbers), TypeError, "never equal"),
         (lambda: roost.isin(texts, ["a"]), TypeError, f"list beside columns of Arrow on {where}"),
-        (lambda: "a" in roost.Index(texts), NotImplementedError, f"columns on {where}; ask for a column"),
+        (lambda: "a" in roost.Index(texts), NotImplementedError, f"on {where}; ask for a column of keys"),
         (lambda: roost.Map(texts, numbers)["a"], NotImplementedError, "ask for a column of keys"),
         (lambda: roost.Index(texts).get_indexer(numbers), TypeError, "never equal"),
         (lambda: roost.unique(texts, sorted=True), TypeError, "sort the result"),
         (lambda: roost.group_by(texts).sum(texts), TypeError, "count, first, last, nunique; convert"),
-        (lambda: roost.group_by(texts).sum(Exported(pa.array([1]), place)), ValueError, "2 keys but 1 values"),
+        (lambda: roost.group_by(texts).sum(one), ValueError, "2 keys but 1 values"),
         (lambda: roost.join(texts, (texts, numbers)), TypeError, "1 and 2 columns as keys"),
-        (lambda: roost.unique((texts, Exported(pa.array([1]), place))), ValueError, "of 2 and of 1 rows"),
+        (lambda: roost.unique((texts, one)), ValueError, "of 2 and of 1 rows"),
         (lambda: roost.unique(Exported(pa.array([[1], [2]]), place)), TypeError, "Arrow's type"),
         (lambda: roost.group_by(Exported(sliced([pa.array([1])]), place), "x"), KeyError, "x"),
         (lambda: roost.Set(texts).__reduce__(), TypeError, "cannot be pickled"),
         (lambda: roost.unique(texts).__arrow_c_device_array__(stream=5), NotImplementedError, "with stream"),
-        (lambda: roost.join(Exported(pa.array([1], pa.int64()), place), Exported(pa.array([1], pa.uint64()), place)),
-         TypeError, "no common type"),
+        (lambda: roost.join(one, Exported(pa.array([1], pa.uint64()), place)), TypeError, "no common type"),
     ):  # fmt: skip
         with pytest.raises(error, match=says):
             call()
-    exported.clear()  # nested columns leave before they are taken
-    released.clear()
 
 
 def test_unknown_devices():
     class Elsewhere(Cpu):
         type = 7
 
+    class Pinned(Cpu):
+        type = 3
+
     with pytest.raises(TypeError, match="Arrow's type 7"):
         roost.unique(Exported(pa.array([1]), Elsewhere))
-    exported.clear()
+    assert values_in(
+        roost.unique(Exported(pa.array(["a", None, "a"]), Pinned), return_counts=True)[1], Cpu
+    ) == [2, 1]
+    with pytest.raises(ValueError, match="pinned memory, with an event; wait for it"):
+        roost.unique(Exported(pa.array([1]), Pinned, late=True))
 
 
 def test_columns_of_libraries_stay_what_they_were():
@@ -964,8 +980,6 @@ def test_columns_of_libraries_stay_what_they_were():
             return pa.chunked_array([self.column, self.column]).__arrow_c_stream__()
 
     assert isinstance(roost.unique(Chunked(column, Cpu)), np.ma.MaskedArray)
-    exported.clear()
-    released.clear()
 
 
 def test_many_calls_keep_nothing(place):
