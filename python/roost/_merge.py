@@ -53,7 +53,7 @@ def merge(
 
     Parameters
     ----------
-    left, right : frames of pandas, of polars, or of pyarrow
+    left, right : frames of pandas, of polars, or of pyarrow, or tables of Arrow on a device
     on : name of a column, or list of names
         The keys, which both frames have. By default all columns that both have.
     left_on, right_on : name, or list of as many names
