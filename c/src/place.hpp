@@ -116,7 +116,7 @@ struct pack_bools {
 
 /// Bools as bits.
 template <class Place>
-array<std::uint8_t, Place> bits_of(const Place& place, const array<bool, Place>& bools) {
+array<std::uint8_t, Place> bits_of(const Place& place, std::span<const bool> bools) {
   array<std::uint8_t, Place> bits(place, detail::ceil_div(bools.size(), std::size_t{8}));
   place.for_each(bits.size(), pack_bools{bools.data(), bits.data(), bools.size()});
   return bits;

@@ -1,190 +1,10 @@
-#include "keys.hpp"
+#include "take.hpp"
+
 #include "operations.hpp"
-#include "texts.hpp"
 
 // Rows of a table, by their numbers.
 
 namespace roost::c {
-namespace {
-
-/// The row that is wanted; -1: none.
-struct wanted_row {
-  const std::int64_t* rows;
-  const std::uint8_t* valid;  // or null
-  std::size_t begin;
-  ROOST_FN std::int64_t operator()(std::size_t i) const {
-    return detail::is_valid(valid, begin + i) ? rows[begin + i] : -1;
-  }
-};
-struct is_no_row {
-  wanted_row wanted;
-  std::int64_t rows;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return wanted(i) < -1 || wanted(i) >= rows; }
-};
-struct take_validity {
-  wanted_row wanted;
-  const std::uint8_t* valid;  // of the column, or null
-  bool* to;
-  ROOST_FN void operator()(std::size_t i) const {
-    const std::int64_t row = wanted(i);
-    to[i] = row >= 0 && detail::is_valid(valid, static_cast<std::size_t>(row));
-  }
-};
-struct count_missing {
-  const bool* valid;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return !valid[i]; }
-};
-template <class Word>
-struct take_word {
-  wanted_row wanted;
-  const bool* valid;
-  const Word* from;
-  Word* to;
-  ROOST_FN void operator()(std::size_t i) const { to[i] = valid[i] ? from[wanted(i)] : Word{}; }
-};
-
-/// Texts of one width; zeros for nulls.
-struct write_fixed {
-  const std::string_view* texts;
-  std::size_t width;
-  char* to;
-  ROOST_FN void operator()(std::size_t i) const {
-    if (width != 0 && texts[i].size() == width) {
-      memcpy(to + i * width, texts[i].data(), width);
-    } else {
-      memset(to + i * width, 0, width);
-    }
-  }
-};
-
-/// A column of an output, and its type.
-struct taken {
-  arrow_owner<ArrowSchema> type;
-  arrow_owner<ArrowArray> values;
-};
-
-template <class Place>
-class taker {
- public:
-  taker(const Place& place, int device, const ArrowArray& rows)
-      : place_(place),
-        device_(device),
-        count_(static_cast<std::size_t>(rows.length)),
-        wanted_{static_cast<const std::int64_t*>(rows.buffers[1]),
-                rows.null_count == 0 ? nullptr : static_cast<const std::uint8_t*>(rows.buffers[0]),
-                static_cast<std::size_t>(rows.offset)} {}
-
-  void check(std::size_t rows) const {
-    const std::size_t wrong = place_.sum(count_, is_no_row{wanted_, static_cast<std::int64_t>(rows)});
-    if (wrong == 0) return;
-    detail::raise<invalid_argument>(
-        {"roost: ", wrong, " row numbers that a table of ", rows, " rows does not have"});
-  }
-
-  taken column(const roost_table& table, std::size_t index) {
-    const arrow_table::column& from = table.columns.columns()[index];
-    const ArrowSchema& values = from.schema->dictionary == nullptr ? *from.schema : *from.schema->dictionary;
-    const std::string format = values.format;
-    if (from.type.made_of == arrow_type::form::null) {
-      return {make_schema("n", from.schema->name), make_array(count_, count_, {})};
-    }
-    if (from.type.made_of != arrow_type::form::text) {
-      return {make_schema(format, from.schema->name),
-              format == "e" ? halves(from) : numbers(from, from.type)};
-    }
-    const std::string as = format[0] != 'v' ? format : format == "vu" ? "U" : "Z";
-    return {make_schema(as, from.schema->name), texts(from, as)};
-  }
-
- private:
-  array<bool, Place> validity_of(const std::uint8_t* bits) const {
-    array<bool, Place> valid(place_, count_);
-    place_.for_each(count_, take_validity{wanted_, bits, valid.data()});
-    return valid;
-  }
-  /// An array of buffers behind the bitmap.
-  arrow_owner<ArrowArray> finished(const array<bool, Place>& valid,
-                                   std::vector<result_buffer> buffers) const {
-    const std::size_t nulls = place_.sum(count_, count_missing{valid.data()});
-    buffers.insert(buffers.begin(),
-                   nulls == 0 ? result_buffer() : buffer_of(bits_of(place_, valid), device_));
-    return make_array(count_, nulls, std::move(buffers));
-  }
-
-  template <class Word>
-  arrow_owner<ArrowArray> words(const key_column& from) const {
-    const auto valid = validity_of(from.valid);
-    array<Word, Place> to(place_, count_);
-    place_.for_each(count_,
-                    take_word<Word>{wanted_, valid.data(), static_cast<const Word*>(from.values), to.data()});
-    if constexpr (std::is_same_v<Word, bool>) {
-      return finished(valid, {buffer_of(bits_of(place_, to), device_)});
-    } else {
-      return finished(valid, {buffer_of(std::move(to), device_)});
-    }
-  }
-
-  arrow_owner<ArrowArray> numbers(const arrow_table::column& from, const arrow_type& type) const {
-    arrow_keys<Place> read;
-    read.add(place_, 0, from, type);
-    const key_column column = read.columns(0)[0];
-    if (type.made_of == arrow_type::form::wide) return words<packed_key<2>>(column);
-    if (type.number == column_type::b1) return words<bool>(column);
-    switch (bytes_of(type.number)) {
-      case 1:
-        return words<std::uint8_t>(column);
-      case 2:
-        return words<std::uint16_t>(column);
-      case 4:
-        return words<std::uint32_t>(column);
-      default:
-        return words<std::uint64_t>(column);
-    }
-  }
-  /// As integers of 2 bytes, which they stay.
-  arrow_owner<ArrowArray> halves(const arrow_table::column& from) const {
-    ArrowSchema type = *from.schema, values;
-    if (type.dictionary == nullptr) {
-      type.format = "S";
-    } else {
-      values = *type.dictionary;
-      values.format = "S";
-      type.dictionary = &values;
-    }
-    const arrow_table::column column{&type, arrow_type_of(type), from.chunks};
-    return numbers(column, column.type);
-  }
-
-  arrow_owner<ArrowArray> texts(const arrow_table::column& from, const std::string& format) const {
-    arrow_keys<Place> read;
-    read.add(place_, 0, from, from.type);
-    const key_column column = read.columns(0)[0];
-    const auto valid = validity_of(column.valid);
-    array<std::string_view, Place> taken(place_, count_);
-    place_.for_each(
-        count_, take_word<std::string_view>{wanted_, valid.data(), texts_of(column).data(), taken.data()});
-    if (format == "u" || format == "z") return packed<std::int32_t>(valid, taken);
-    if (format == "U" || format == "Z") return packed<std::int64_t>(valid, taken);
-    const std::size_t width = std::stoul(format.substr(2));
-    array<char, Place> bytes(place_, std::max<std::size_t>(1, count_ * width));
-    place_.for_each(count_, write_fixed{taken.data(), width, bytes.data()});
-    return finished(valid, {buffer_of(std::move(bytes), device_)});
-  }
-  template <class Offset>
-  arrow_owner<ArrowArray> packed(const array<bool, Place>& valid,
-                                 const array<std::string_view, Place>& texts) const {
-    packed_copy<Offset, Place> copy(place_, texts);
-    return finished(valid,
-                    {buffer_of(std::move(copy.offsets), device_), buffer_of(std::move(copy.bytes), device_)});
-  }
-
-  const Place& place_;
-  int device_;
-  std::size_t count_;
-  wanted_row wanted_;
-};
-
-}  // namespace
 
 template <class Place>
 void on<Place>::take(const roost_table& table, const ArrowDeviceArray& rows, ArrowSchema* schema,
@@ -193,18 +13,22 @@ void on<Place>::take(const roost_table& table, const ArrowDeviceArray& rows, Arr
   const Place place = there.get();
   at_place<Place>::wait_for(place, table.event);
   at_place<Place>::wait_for(place, rows.sync_event);
-  taker<Place> take(place, device_, rows.array);
+  const ArrowArray& from = rows.array;
+  const wanted_row wanted{static_cast<const std::int64_t*>(from.buffers[1]),
+                          from.null_count == 0 ? nullptr : static_cast<const std::uint8_t*>(from.buffers[0]),
+                          static_cast<std::size_t>(from.offset)};
+  const taker<Place> take(place, device_, wanted, static_cast<std::size_t>(from.length));
   take.check(table.columns.rows());
   std::vector<arrow_owner<ArrowSchema>> types;
   std::vector<arrow_owner<ArrowArray>> columns;
-  for (std::size_t c = 0; c < table.columns.columns().size(); ++c) {
-    taken next = take.column(table, c);
+  for (const arrow_table::column& column : table.columns.columns()) {
+    taken next = take.column(column);
     types.push_back(std::move(next.type));
     columns.push_back(std::move(next.values));
   }
   const bool is_struct = table.type.get()->format == std::string_view("+s");
   auto type = is_struct ? make_schema("+s", table.type.get()->name, std::move(types)) : std::move(types[0]);
-  auto all = is_struct ? make_array(static_cast<std::size_t>(rows.array.length), 0, {{}}, std::move(columns))
+  auto all = is_struct ? make_array(static_cast<std::size_t>(from.length), 0, {{}}, std::move(columns))
                        : std::move(columns[0]);
   finish_at(place, device_, {{&all, result}});
   give(type, schema);

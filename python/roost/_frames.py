@@ -5,6 +5,8 @@ import sys
 
 import numpy as np
 
+from ._arrow import DeviceColumn, DeviceTable, take_device
+
 
 def _bools(values, there):
     return [True] * len(values) if there is None else there
@@ -242,12 +244,40 @@ class Arrow:
     objects = staticmethod(lambda column: np.array([*column.to_pylist(), None], object)[:-1])
 
 
+class Device:
+    """The same for tables of Arrow in memory of a device."""
+
+    @staticmethod
+    def columns(frame):
+        return frame.names, frame.columns
+
+    @staticmethod
+    def frame(names, columns):
+        return DeviceTable(list(names), columns)
+
+    @staticmethod
+    def take(column, rows):
+        rows = Rows.of(rows)
+        return column if rows.every else column.take(rows.numbers)
+
+    @staticmethod
+    def joined(one, other):
+        library = one.library
+        made = library.module.join_columns(library.place(), one.made, other.made)
+        return DeviceColumn(made, library)
+
+    @staticmethod
+    def result(values, there, library):
+        """What was computed, an array of the library, as a column."""
+        return values if isinstance(values, DeviceColumn) else DeviceColumn.of_array(values, library, there)
+
+
 _FRAMES = (("pandas", "DataFrame", Pandas), ("polars", "DataFrame", Polars))
 _FRAMES += (("pyarrow", "Table", Arrow), ("pyarrow", "RecordBatch", Arrow))
-_COLUMNS = (("pandas", Pandas), ("polars", Polars), ("pyarrow", Arrow))
+_COLUMNS = (("pandas", Pandas), ("polars", Polars), ("pyarrow", Arrow), ("roost", Device))
 
 
-_known = {}  # by type
+_known = {DeviceTable: Device}  # by type
 
 
 def frames_of(x):
@@ -262,18 +292,35 @@ def frames_of(x):
     return _known[kind]
 
 
-_has_capsules = {}  # by type
+_has_capsules = {}  # by type: whether it has Arrow's interface, and whether it may lie on a device
+_ON_DEVICES = ("__arrow_c_device_array__", "__arrow_c_device_stream__")
 
 
-def of_capsules(x):
-    """What has Arrow's C interface, and is of no library that roost knows, as a table or a column of pyarrow;
-    anything else as it is."""
+def _capsules_of(x):
     kind = type(x)
     if kind not in _has_capsules:
         has = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
-        known = kind.__module__.split(".")[0] in ("numpy", "pandas", "polars", "pyarrow")
-        _has_capsules[kind] = has and (not known or kind.__name__ == "RecordBatchReader")
-    if not _has_capsules[kind]:
+        on_device = any(hasattr(kind, name) for name in _ON_DEVICES)
+        library = kind.__module__.split(".")[0]
+        if library in ("numpy", "pandas", "polars", "pyarrow"):
+            has = has and kind.__name__ == "RecordBatchReader"
+            on_device = "not is_cpu" if on_device and hasattr(kind, "is_cpu") else False
+        _has_capsules[kind] = has, on_device and library != "roost"
+    return _has_capsules[kind]
+
+
+def may_be_device(x):
+    """Whether an argument may be a column or a table of Arrow in memory of a device."""
+    on_device = _capsules_of(x)[1]
+    return not x.is_cpu if on_device == "not is_cpu" else on_device
+
+
+def of_capsules(x):
+    """What has Arrow's C interface, and is of no library that roost knows, as a table or a column of pyarrow,
+    or as a DeviceTable or DeviceColumn; anything else as it is."""
+    if may_be_device(x) and (found := take_device(x)) is not None:
+        return found
+    if not _capsules_of(x)[0]:
         return x
     try:
         import pyarrow as pa

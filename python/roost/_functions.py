@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from ._arrow_keys import ArrowKind
 from ._keys import encode
 from ._packing import _BOOL, _INT32, _INT64, encode_columns, encode_two_columns
 from ._strings import StringKeys
@@ -59,16 +60,20 @@ def _check_rows(n, rows, what):
 def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=None):
     """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each comes first, the
     number of each row's key, and how often each comes. `missing`: the word of a key that is none."""
-    library = x.library
+    library, by_rows = x.library, isinstance(x.kind, ArrowKind)
     if isinstance(x, StringKeys):
         first, numbers = x.numbered(rows)
         return x.texts[first], first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
+    index = index or by_rows
     keys, first, numbers, counted = library.module.unique(
         library.place(), x.words, _ORDERS[order], index, inverse, counts, rows is _INT64, missing
     )
+    first = library.adopt(first, rows) if index else None
+    if by_rows:
+        keys = first if x.kept is None else library.rows(x.kept, first)
     return (
-        x.kind.decode(keys, library),
-        library.adopt(first, rows) if index else None,
+        keys if by_rows else x.kind.decode(keys, library),
+        first,
         library.adopt(numbers, rows) if inverse else None,
         library.adopt(counted, _INT64) if counts else None,
     )
@@ -84,7 +89,8 @@ def unique(
     x : array of n keys, or several columns
         Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of
         integers, of at most 32 bytes a row (unlike numpy's unique, which flattens). Several columns, each
-        with or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow.
+        with or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow. Columns and
+        tables of Arrow in memory of a device stay there, and give such keys (docs/python.md).
     sorted : bool
         Whether the keys come in ascending order, by the first column first, nulls last. Otherwise they come
         in order of first occurrence where `return_index` is true, and in no particular order, but the same
@@ -178,6 +184,10 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     _check_rows(x.n, rows, what)
     missing = x.kind.missing if use_na_sentinel else None
     uniques, _, codes, _ = _unique(x, "first", rows, inverse=True, missing=missing)
+    if x.kept is not None:
+        numbers, codes = codes, x.library.output(x.given, rows)[0]
+        codes[:] = -1
+        codes[x.kept] = numbers
     return codes, x.kind.result(uniques, x.library)
 
 

@@ -1,12 +1,16 @@
 """group_by, and what comes of the values of each group."""
 
+import functools
+import operator
 import threading
 
 import numpy as np
 
+from ._arrow import DeviceColumn, pack_bits
+from ._arrow_keys import ArrowKind
 from ._columns import Column, bitmap_of, take_column
 from ._exact import whole_floats
-from ._frames import column_named, columns_named, of_capsules
+from ._frames import Device, column_named, columns_named, may_be_device, of_capsules
 from ._functions import _check_rows, _flag, _whole_number
 from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
@@ -50,8 +54,9 @@ class _Values:
             self.array = self.array.astype(dtype, copy=False).view(_INT64)
             self.dtype, self.given = _INT64, dtype
 
-    def keep(self, rows, what):
-        """Keeps the values of some rows."""
+    def keep(self, rows, home, what):
+        """Keeps the values of some rows, an array of the keys' library."""
+        rows = home.to_numpy(rows)
         if self.there is not None:
             self.there = self.there[rows]
         if isinstance(self.array, Texts):
@@ -94,6 +99,40 @@ class _Values:
         return found, None
 
 
+class _DeviceValues(_Values):
+    """A column of Arrow in memory of a device as values; `there`: bools of the library there."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, column):
+        self.column, self.library, self.texts = column, column.library, None
+        self.array, self.there = column.values()
+        counted = column.is_number or column.type[0] in "tuUzZvw"
+        self.dtype = self.given = numpy_dtype(self.array) if counted else None
+
+    def keep(self, rows, home, what):
+        self.column = self.column.take(rows)
+        self.array, self.there = self.column.values()
+
+    def allowed(self):
+        kind = self.column.type
+        if self.column.is_number:
+            return None
+        if kind[0] == "t":
+            return (*_OF_DATES["M"], "sum") if kind.startswith("tD") else _OF_DATES["M"]
+        return _OF_ANY if self.dtype is None else (*_OF_ANY, "nunique")
+
+    def number(self):
+        """Values are numbers already."""
+
+    def plain(self):
+        return self.column.is_number
+
+    def of_numbers(self, found, there):
+        found = self.library.convert(found, self.dtype)
+        return DeviceColumn.of_array(found, self.library, there, self.column.type), None
+
+
 class GroupBy:
     """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min` and the others.
 
@@ -106,8 +145,9 @@ class GroupBy:
 
     Values that are null are left out: those of numpy's masked arrays, of nullable columns of pandas, Arrow
     and polars, and NaT. Where a key has no value, results are null: numpy's masked arrays have nulls, and
-    NaT is one. Without nulls in the values, results are plain arrays. NaN is a value: sums, means, extremes,
-    medians and quantiles that one is among are NaN.
+    NaT is one. Without nulls in the values, results are plain arrays. Of columns of Arrow in memory of a
+    device, results with nulls are such columns. NaN is a value: sums, means, extremes, medians and quantiles
+    that one is among are NaN.
 
     Results are the same for the same input each time, floats included: how additions are nested depends on
     the number of values only.
@@ -134,6 +174,10 @@ class GroupBy:
 
     def _read_keys(self):
         place = self._library.place()
+        if isinstance(self._kind, ArrowKind):
+            rows = self._library.adopt(self._groups.first_rows(place, True), _INT64)
+            rows = rows if self._kept is None else self._library.rows(self._kept, rows)
+            return self._kind.result(rows, self._library)
         if self._of_texts:
             return self._kind.of_rows(self._groups.first_rows(place, True))
         keys = self._kind.decode(self._groups.keys(place), self._library)
@@ -308,6 +352,8 @@ class GroupBy:
         found, there = self._made(how, columns, option, nulls=True)
         if found.ndim != 1:
             raise TypeError(f"roost.GroupBy.agg: {how} of {option!r} has several values a key; give one q")
+        if frames is Device:
+            return frames.result(found, there, self._library)
         result = frames.result(np.asarray(found), there, given)
         return frames.cast(result, given) if how in _OF_COLUMN and given is not columns[0] else result
 
@@ -358,12 +404,35 @@ class GroupBy:
         values = self._named(values, how)
         if isinstance(values, (set, frozenset)):
             raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
+        values = of_capsules(values) if may_be_device(values) else values
         if isinstance(values, np.ndarray) and values.dtype == object and how in ("first", "last"):
             column = Column(values, NUMPY, None, values)  # of any objects
+        elif isinstance(values, (Column, DeviceColumn)):
+            column = values
         else:
-            column = values if isinstance(values, Column) else take_column(values, what)
+            column = take_column(values, what)
         if column.library is not self._library:
             same_device(self._library, column.library, what)
+        values = self._numbers_of(column, how, what)
+        array = values.array
+        if array.shape[0] != self._given:
+            raise ValueError(
+                f"{what}: {self._given} keys but {array.shape[0]} values; give one value for each key"
+            )
+        if self._kept is not None:
+            values.keep(self._kept, self._library, what)
+        return values
+
+    def _numbers_of(self, column, how, what):
+        """A column as _Values, from which that can be made."""
+        if isinstance(column, DeviceColumn):
+            values = _DeviceValues(column)
+            if (allowed := values.allowed()) is not None and how not in allowed:
+                raise TypeError(
+                    f"{what}: values of Arrow's type {column.type!r} on {column.device}, of which come "
+                    f"{', '.join(allowed)}; convert them to numbers"
+                )
+            return values
         array = column.array
         if column.unit is not None and how != "count":
             raise TypeError(f"{what}: values that are {column.unit}; convert them to numbers")
@@ -376,33 +445,33 @@ class GroupBy:
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
                 "numbers"
             )
-        if array.shape[0] != self._given:
-            raise ValueError(
-                f"{what}: {self._given} keys but {array.shape[0]} values; give one value for each key"
-            )
-        if self._kept is not None:
-            values.keep(self._library.to_numpy(self._kept), what)
         return values
 
     def _finished(self, found, there):
         """A result for users: one with nulls is numpy's."""
         if there is None:
             return found
-        found = found if isinstance(found, np.ndarray) else self._library.to_numpy(found)
-        return np.ma.MaskedArray(found, ~there)
+        return np.ma.MaskedArray(self._to_numpy(found), ~self._to_numpy(there))
 
     def _bits(self, there):
         """Bools as C++ takes them."""
+        if there is not None and not isinstance(there, np.ndarray):
+            return pack_bits(there, self._library)
         bits = None if there is None else bitmap_of(there)
         if bits is None:
             return None
         return self._library.column(self._library.of_numpy(bits))
 
     def _there(self, counts, least=1):
-        """Which keys have so many values, as bools of numpy; None: all have."""
+        """Which keys have so many values, as bools, on the CPU of numpy; None: all have."""
         home = self._library
-        there = home.to_numpy(home.adopt(counts, _INT64)) >= least
-        return None if there.all() else there
+        there = home.adopt(counts, _INT64) >= least
+        if home.module is NUMPY.module:
+            there = home.to_numpy(there)
+        return None if bool(there.all()) else there
+
+    def _to_numpy(self, array):
+        return array if isinstance(array, np.ndarray) else self._library.to_numpy(array)
 
     def _input(self, values):
         """What C++ takes of values: column, type, bits."""
@@ -412,11 +481,19 @@ class GroupBy:
 
     @whole_floats
     def _made(self, how, columns, option, nulls=False):
-        """A result, and where it is not null, as bools of numpy; None: everywhere. `nulls`: whether the NaNs
-        of too few values are null, too."""
+        """A result, and where it is not null, as bools; None: everywhere. `nulls`: whether the NaNs of too
+        few values are null, too. Of values of Arrow on a device, one with nulls is such a column."""
         if not columns:
             return self.count(), None
         columns = [self._taken(column, how) for column in columns]
+        found, there = self._made_of(columns, how, option, nulls)
+        if there is None or not isinstance(columns[0], _DeviceValues):
+            return found, there
+        if found.ndim != 1:
+            raise TypeError(f"roost.GroupBy.{how}: several values a key, of which some are null; give one q")
+        return DeviceColumn.of_array(found, self._library, there), None
+
+    def _made_of(self, columns, how, option, nulls):
         values = columns[0]
         if how == "count":
             return self._counted(values), None
@@ -435,7 +512,7 @@ class GroupBy:
         if bits is None:
             return self.count()
         home = self._library
-        nothing = home.column(home.of_numpy(np.empty(self._n, _UINT8)))  # that is not read
+        _, nothing = home.output(self._n, _UINT8)  # that is not read
         counts, _ = self._groups.reduce(home.place(), nothing, _NUMBERS[_UINT8], _REDUCTIONS["count"], bits)
         return home.adopt(counts, _INT64)
 
@@ -449,6 +526,8 @@ class GroupBy:
         """The values of each key's first or last row."""
         home, library, array = self._library, values.library, values.array
         ends, there = self._end_rows(how), None
+        if isinstance(values, _DeviceValues) and not (values.plain() and values.there is None):
+            return values.column.take(ends), None
         if values.there is not None:
             there = values.there[home.to_numpy(ends)]
             there = None if there.all() else there
@@ -480,7 +559,7 @@ class GroupBy:
         else:
             result = given
         if not values.plain():
-            found = NUMPY.adopt(found, made)
+            found = values.library.adopt(found, made)
             if how == "sum":
                 self._expect_durations(found, column, number, bits, counts)
             if how == "mean":
@@ -493,8 +572,9 @@ class GroupBy:
         """Raises an OverflowError if sums of durations have wrapped around."""
         home = self._library
         means, _ = self._groups.reduce(home.place(), column, number, _REDUCTIONS["mean"], bits)
-        counts = self.count() if counts is None else NUMPY.adopt(counts, _INT64)
-        apart = np.abs(NUMPY.adopt(means, _FLOAT64) * counts - sums)
+        counts = self.count() if counts is None else home.adopt(counts, _INT64)
+        means, counts, sums = map(self._to_numpy, (home.adopt(means, _FLOAT64), counts, sums))
+        apart = np.abs(means * counts - sums)
         if (apart > 2.0**62).any() or (sums == -(2**63)).any():
             raise OverflowError("roost.GroupBy.sum: a sum of durations beyond 2^63 of their unit")
 
@@ -512,7 +592,7 @@ class GroupBy:
             there = [v.there for v in columns if v.there is not None]
             x, y = columns
             for values in columns:
-                values.there = np.logical_and.reduce(there) if there else None
+                values.there = functools.reduce(operator.and_, there) if there else None
             (x, x_type, bits), (y, y_type, _) = self._input(x), self._input(y)
             less = 1 if how == "corr" else ddof
             found, counts = self._groups.relations(place, x, x_type, y, y_type, bits, less, how == "corr")
@@ -537,7 +617,7 @@ class GroupBy:
             home.place(), column, number, bits, wanted.reshape(-1).astype(float).tolist(), dates
         )
         there = None if bits is None else self._there(counts)
-        found = NUMPY.adopt(found, _INT64) if dates else home.computed(found, _FLOAT64)
+        found = values.library.adopt(found, _INT64) if dates else home.computed(found, _FLOAT64)
         if wanted.ndim:
             found = found.reshape(len(self), len(wanted))
         return values.of_numbers(found, there) if dates else (found, there)
@@ -549,7 +629,7 @@ class GroupBy:
             return home.adopt(distinct, _INT64), None
         there = None if values.there is None else self._there(distinct)
         if not values.plain():
-            return values.of_numbers(NUMPY.adopt(found, _INT64), there)
+            return values.of_numbers(values.library.adopt(found, values.dtype), there)
         return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), there
 
     @whole_floats
@@ -561,7 +641,7 @@ class GroupBy:
         )
         offsets = home.adopt(offsets, _INT64)
         if not values.plain():
-            return values.of_numbers(NUMPY.adopt(found, _INT64), None)[0], offsets
+            return values.of_numbers(values.library.adopt(found, values.dtype), None)[0], offsets
         return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), offsets
 
 

@@ -828,7 +828,21 @@ def _frame(x, what):
     return np.column_stack(arrays), NUMPY
 
 
+def library_of_gpu(index, what):
+    """The Library for results on a GPU of what is of no library: CuPy's if it is imported, or torch's."""
+    if cupy := sys.modules.get("cupy"):
+        return _library(("cupy", index), _Cupy, cupy, index)
+    if torch := sys.modules.get("torch"):
+        device = torch.device("cuda", index)
+        return _library(device, _TorchCuda, torch, device)
+    raise TypeError(f"roost: {what} on a GPU; import cupy or torch, which roost's results will be of")
+
+
 def _other(x, what):
+    if hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_device_stream__"):
+        from ._arrow import array_of
+
+        return array_of(x, what)
     if hasattr(x, "__cuda_array_interface__"):
         for name in ("cupy", "torch"):
             if name in sys.modules:  # which sees it where it lies

@@ -2,10 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
-
 from . import _host
-from ._frames import Rows, columns_named, frames_of, of_capsules
+from ._frames import Device, Rows, columns_named, frames_of, of_capsules
 from ._functions import _HOW, join
 
 
@@ -14,7 +12,8 @@ _ALONE = 2**15  # rows that take less time than threads do
 
 def _taken(frames, wanted):
     """The values of some rows of columns, which takes most of the time of a merge: in several threads."""
-    if sum(len(rows) for _, rows in wanted) < _ALONE or _host.threads() == 1:
+    alone = frames is Device or _host.threads() == 1
+    if alone or sum(len(rows) for _, rows in wanted) < _ALONE:
         return [frames.take(*each) for each in wanted]
     with ThreadPoolExecutor(_host.threads()) as pool:
         return list(pool.map(lambda each: frames.take(*each), wanted))
@@ -54,7 +53,7 @@ def merge(
 
     Parameters
     ----------
-    left, right : frames of pandas, of polars, or of pyarrow
+    left, right : frames of pandas, of polars, or of pyarrow, or tables of Arrow on a device
     on : name of a column, or list of names
         The keys, which both frames have. By default all columns that both have.
     left_on, right_on : name, or list of as many names
@@ -98,7 +97,7 @@ def merge(
     if frames is None or frames is not frames_of(right):
         raise TypeError(
             f"{what}: a {type(left).__name__} and a {type(right).__name__}; pass two frames of pandas, of "
-            "polars or of pyarrow"
+            "polars or of pyarrow, or two tables of Arrow on a device"
         )
     if how not in _HOW:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
@@ -128,7 +127,7 @@ def merge(
     names, wanted = list(left_keys), []
     for key, other in zip(keys, other_keys):
         if how == "outer":
-            wanted.append((_joined(frames, key, other, what), Rows(np.where(l < 0, len(key) + r, l))))
+            wanted.append((_joined(frames, key, other, what), Rows(l + (l < 0) * (len(key) + r - l))))
         else:
             wanted.append((other, r_rows) if how == "right" else (key, l_rows))
     rest = [name for name in left_names if name not in left_keys]

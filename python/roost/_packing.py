@@ -10,6 +10,7 @@ import functools
 import numpy as np
 
 from . import _strings
+from ._arrow_keys import encode_given, encode_given_table, encode_two_given, given_of, two_given
 from ._columns import Column, bitmap_of, kind_of_column, of_values, take_column
 from ._exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
 from ._frames import frames_of, objects_at, of_capsules, take_rows
@@ -39,7 +40,10 @@ _ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
 def is_array(x):
     """Whether an element of a tuple is a column."""
     return (
-        len(getattr(x, "shape", ())) > 0 or kind_of_column(x) == "arrow" or hasattr(x, "__arrow_c_stream__")
+        len(getattr(x, "shape", ())) > 0
+        or kind_of_column(x) == "arrow"
+        or hasattr(x, "__arrow_c_stream__")
+        or hasattr(x, "__arrow_c_device_array__")
     )
 
 
@@ -118,6 +122,8 @@ def encode_columns(x, what, factorizes=False, drops=None):
     """The Keys of an argument that may be strings, have nulls, or be several columns. `factorizes`: NaN and
     NaT in a column with nulls are nulls, too. `drops`: for group_by, whether only the rows without null, NaN
     and NaT are keys."""
+    if (given := given_of(x, what)) is not None:
+        return encode_given(given, drops or (factorizes and len(given.columns) == 1))
     columns, form = columns_of(x, what)
     if columns is None and not drops:
         return encode_strings_too(x, what)
@@ -148,6 +154,10 @@ def encode_columns(x, what, factorizes=False, drops=None):
 
 def encode_two_columns(x, y, what, nulls_equal):
     """The same of two arguments that are compared with each other."""
+    a, b = two_given(x, y, what)
+    if a is not None:
+        _check_two(_described(a), _described(b), what)
+        return encode_two_given(a, b, nulls_equal)
     (a, _), (b, _) = columns_of(x, what), columns_of(y, what)
     if a is None and b is None:
         return encode_two(x, y, what)
@@ -173,6 +183,11 @@ def encode_two_columns(x, y, what, nulls_equal):
 def _single_column(x, what):
     """The Column of an argument that is one array without nulls."""
     return Column(*own_column(x, what), None, x)
+
+
+def _described(given):
+    """Columns of Arrow on a device, as errors describe them."""
+    return [_Described(name, None, column.type) for name, column in zip(given.names, given.columns)]
 
 
 def _check_two(a, b, what):
@@ -202,6 +217,8 @@ def encode_table(x, what):
     """The Keys of a table that never changes."""
     if type(x) is np.ndarray and x.dtype.kind not in _strings.KINDS:
         return keys_of(x, NUMPY, what)
+    if type(x) is not list and (given := given_of(x, what)) is not None:
+        return encode_given_table(given)
     columns, form = (None, None) if type(x) is list else columns_of(x, what)
     if columns is None or _is_plain(columns, form):
         array, library = take(x, what) if columns is None else (columns[0].array, columns[0].library)

@@ -8,6 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from . import _host, _strings
+from ._arrow_keys import ArrowKind, encode_given_table, given_of
 from ._exact import alike, convert, is_python, keeps_every_value, plain_number, plural, shown, whole_floats
 from ._frames import of_capsules
 from ._functions import _check_rows, _integer, _rows_type, _whole_number
@@ -25,6 +26,8 @@ from ._packing import (
     pack_table,
     table_columns,
 )
+
+_ASKED = (ColumnsKind, ArrowKind)  # kinds that make the words of queries themselves
 
 
 class _Values:
@@ -246,7 +249,11 @@ def _load_factor(x, what):
 
 
 def _scalar(x):
-    return x.ndim == 0 if hasattr(x, "ndim") else isinstance(x, (str, bytes)) or not hasattr(x, "__len__")
+    if hasattr(x, "ndim"):
+        return x.ndim == 0
+    return isinstance(x, (str, bytes)) or not (
+        hasattr(x, "__len__") or hasattr(x, "__arrow_c_device_array__")
+    )
 
 
 def _is_one(key):
@@ -308,7 +315,7 @@ class _Keyed(_Table):
 
     def _queries(self, keys, what):
         kind, home = self._kind, self._library
-        if kind.__class__ is ColumnsKind:
+        if kind.__class__ in _ASKED:
             return kind.queries(keys, home, what)
         try:
             return encode_like(keys, kind, home, what)
@@ -336,7 +343,7 @@ class _Keyed(_Table):
     def _query(self, key):
         """The Keys of one key."""
         what = f"roost.{type(self).__name__}"
-        if self._kind.__class__ is ColumnsKind:
+        if self._kind.__class__ in _ASKED:
             return self._kind.query(key, self._library, what)
         if isinstance(key, (list, tuple)):
             key = tuple(map(plain_number, key))
@@ -458,7 +465,8 @@ class Index(_Keyed):
             columns, form = None, _strings.take_keys(keys, what)
         else:
             keys = of_capsules(keys)
-            columns, form = table_columns(keys, what)
+            given = given_of(keys, what)
+            columns, form = table_columns(keys, what) if given is None else (given.columns, None)
         if columns is None:
             array, library = self._array, self._library = form
             _check_rows(array.shape[0] if array.shape else 0, _INT64, what)
@@ -470,11 +478,13 @@ class Index(_Keyed):
             words = Keys(array, array.shape[0], self._kind, library).words
         else:
             _check_rows(len(columns[0]), _INT64, what)
-            coded = pack_table(columns, form, what)
+            coded = pack_table(columns, form, what) if given is None else encode_given_table(given)
             self._array, self._columns, words = keys, columns, coded.words
             self._kind, self._library = coded.kind, coded.library
         self._home = self._library.place()
         self._table = self._library.module.make_index(self._home, words)
+        if isinstance(self._kind, ArrowKind):
+            self._kind.keep()
 
     def get_indexer(self, targets, *, index_dtype="int64"):
         """The row of each target, -1 for those that are absent.
@@ -558,7 +568,10 @@ class Index(_Keyed):
         """The keys of some rows as Python has them."""
         if self._columns is None:
             return self._kind.python(self._array[first:end], self._library)
-        return self._kind.rows_of([column.values(np.arange(first, end)) for column in self._columns])
+        rows = np.arange(first, end)
+        if isinstance(self._kind, ArrowKind):
+            return self._kind.python(self._library.of_numpy(rows), self._library)
+        return self._kind.rows_of([column.values(rows) for column in self._columns])
 
     def __getitem__(self, row):
         """The key of one row; IndexError if there is no such row. Rows begin at 0, and -1 is no row, since
@@ -575,6 +588,8 @@ class Index(_Keyed):
     def __reduce__(self):
         if self._columns is None:
             return Index, self._pickled(self._array[:])
+        if isinstance(self._kind, ArrowKind):
+            return Index, self._pickled(None)
         if type(self._array) is not tuple:
             return Index, (self._array,)
         given = (c.given if c.library is NUMPY else c.library.pickled(c.array) for c in self._columns)

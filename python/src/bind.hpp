@@ -21,6 +21,8 @@ void bind_unique(nanobind::module_& module);
 template <class Place>
 void bind_packing(nanobind::module_& module);
 template <class Place>
+void bind_arrow(nanobind::module_& module);
+template <class Place>
 void bind_group_by(nanobind::module_& module);
 template <class Place>
 void bind_join(nanobind::module_& module);

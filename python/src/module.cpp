@@ -57,6 +57,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_rows<ROOST_PYTHON_PLACE>(m);
   bind_unique<ROOST_PYTHON_PLACE>(m);
   bind_packing<ROOST_PYTHON_PLACE>(m);
+  bind_arrow<ROOST_PYTHON_PLACE>(m);
   bind_group_by<ROOST_PYTHON_PLACE>(m);
   bind_join<ROOST_PYTHON_PLACE>(m);
   bind_multimap<ROOST_PYTHON_PLACE>(m);

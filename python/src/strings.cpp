@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bind.hpp"
+#include "capsules.hpp"
 #include "columns.hpp"
 #include "grouping.hpp"
-#include "roost/arrow.hpp"
 
 // Texts on the host: columns of them, of what Python, numpy and Arrow have, and their keys.
 
@@ -295,13 +295,6 @@ bool has_bytes(const ArrowSchema& type) {
   return format != "u" && format != "U" && format != "vu";
 }
 
-template <class Struct>
-Struct& from_capsule(const nb::handle& capsule, const char* name) {
-  auto* const found = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
-  if (found == nullptr) throw nb::python_error();
-  return *found;
-}
-
 void add_arrow_and_keep(texts& to, const ArrowSchema& type, arrow_owner<ArrowArray>&& from) {
   auto kept = std::make_shared<arrow_owner<ArrowArray>>(std::move(from));
   add_arrow(to, type, *kept->get());
@@ -325,18 +318,13 @@ std::unique_ptr<texts> texts_of_array(const nb::handle& schema, const nb::handle
 /// What `__arrow_c_stream__` returns as texts; null for other columns.
 std::unique_ptr<texts> texts_of_stream(const nb::handle& capsule) {
   arrow_owner<ArrowArrayStream> from(from_capsule<ArrowArrayStream>(capsule, "arrow_array_stream"));
-  const auto expect = [&](int error) {
-    if (error == 0) return;
-    const char* const why = from->get_last_error(from.get());
-    detail::raise<roost::error>({"roost: an Arrow column: ", why == nullptr ? std::strerror(error) : why});
-  };
   arrow_owner<ArrowSchema> type;
-  expect(from->get_schema(from.get(), type.get()));
+  expect_read(from, from->get_schema(from.get(), type.get()));
   if (!is_arrow_text(*type.get())) return nullptr;
   auto result = std::make_unique<texts>(has_bytes(*type.get()));
   while (true) {
     arrow_owner<ArrowArray> next;
-    expect(from->get_next(from.get(), next.get()));
+    expect_read(from, from->get_next(from.get(), next.get()));
     if (next.released()) return result;
     add_arrow_and_keep(*result, *type.get(), std::move(next));
   }

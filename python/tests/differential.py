@@ -419,11 +419,23 @@ def _frames(w, sizes):
             pieces = [column.slice(0, cut), column.slice(cut)] if rng.integers(2) else [column]
             table[f"c{i}"] = pa.chunked_array(pieces, column.type)
             of.append((numbers, missing))
-    form = pick(rng, ["arrow", *(["polars"] if pl else []), "pandas", "tuple"])
+    form = pick(rng, ["arrow", *(["polars"] if pl else []), "pandas", "tuple", "device"])
     return [_in_form(form, pa.table(table)) for table in tables], known, form
 
 
+class _OnDevice:
+    """A table that has no other interface of Arrow than that of devices."""
+
+    def __init__(self, table):
+        self.batch = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+
+    def __arrow_c_device_array__(self, requested_schema=None, **options):
+        return self.batch[0].__arrow_c_device_array__()
+
+
 def _in_form(form, table):
+    if form == "device":
+        return _OnDevice(table)
     if form == "polars":
         return pl.from_arrow(table)
     if form == "pandas":

@@ -1,9 +1,6 @@
-#include <map>
-#include <mutex>
+#include "place.hpp"
 
-#include "operations.hpp"
-
-// What is the same at all places: structs of results, and the place of the CPU.
+// Structs of results, which are the same at all places.
 
 namespace roost::c {
 namespace {
@@ -48,9 +45,6 @@ void set_fields(Struct& to, Memory& memory, std::vector<arrow_owner<Struct>>& fi
   to.children = memory.field_pointers.data();
 }
 
-std::mutex host_lock;
-int host_threads = 0;
-
 }  // namespace
 
 arrow_owner<ArrowArray> make_array(std::size_t rows, std::size_t nulls, std::vector<result_buffer> buffers,
@@ -82,23 +76,6 @@ arrow_owner<ArrowSchema> make_schema(const std::string& format, const char* name
   result.release = &release<ArrowSchema, schema_memory>;
   result.private_data = memory.release();
   return arrow_owner<ArrowSchema>(result);
-}
-
-host at_place<host>::get() {
-  const std::lock_guard lock(host_lock);
-  static auto* const all = new std::map<int, host>;  // by their threads; work may be going on in each
-  return all->try_emplace(host_threads, host_threads).first->second;
-}
-
-void set_threads(int threads) {
-  const host checked(threads);
-  const std::lock_guard lock(host_lock);
-  host_threads = threads;
-}
-
-const operations& at_host() {
-  static const auto* const all = new on<host>(-1);
-  return *all;
 }
 
 }  // namespace roost::c

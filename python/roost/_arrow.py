@@ -1,0 +1,196 @@
+"""Columns of Arrow in memory of a device, by Arrow's C device interface.
+
+What has `__arrow_c_device_array__` or `__arrow_c_device_stream__` becomes a DeviceColumn or a DeviceTable,
+and what comes of these lies on the same device. The CPU is a device, too: the code is one for all.
+"""
+
+import numpy as np
+
+from . import _host
+from ._keys import kind_of, numpy_dtype
+from ._libraries import NUMPY, library_of_gpu, no_nulls
+
+_BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
+_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
+_TYPES = list(map(np.dtype, _TYPES.split()))  # as C++ numbers them
+_FORMATS = dict(zip(_TYPES, "csilbCSILfg")) | {np.dtype(np.float16): "e"}
+_CPU, _CUDA = (1, 3), (2, 13)  # Arrow's types of devices
+
+
+def pack_bits(bools, library):
+    """Bools as a bitmap, as C++ takes it."""
+    bits = library.module.pack_bits(library.place(), library.column(bools))
+    return library.column(library.adopt(bits, _UINT8))
+
+
+class _OnDevice:
+    """What columns and tables have in common."""
+
+    def __arrow_c_device_array__(self, requested_schema=None, **options):
+        """The structs of Arrow's C device interface, in capsules: no copy, but for dictionaries and several
+        chunks. They may be used at once, on any stream."""
+        if wanted := [name for name, value in options.items() if value is not None]:
+            raise NotImplementedError(f"roost: __arrow_c_device_array__ with {wanted[0]}")
+        library = self.library
+        return library.module.export_arrow(library.place(), *self._exported())
+
+    @property
+    def device(self):
+        """Where it lies: "the CPU", or "cuda:" and the number of a GPU."""
+        return self.library.where
+
+
+class DeviceColumn(_OnDevice):
+    """A column of Arrow in memory of a device. Never changes.
+
+    `made`: the column as C++ has it, `library`: that of its device.
+    """
+
+    ndim = 1
+
+    def __init__(self, made, library):
+        self.made, self.library = made, library
+
+    @classmethod
+    def of_array(cls, array, library, there=None, type=None):
+        """A column of an array. `there`: bools, for each row whether it has a value. `type`: Arrow's, if
+        it is not that of the array."""
+        dtype = numpy_dtype(array)
+        type = _FORMATS.get(dtype) if type is None else type
+        if type is None or array.ndim != 1:
+            raise TypeError(
+                f"roost: an array of {array.dtype} and shape {tuple(array.shape)} beside columns of Arrow; "
+                "pass one dimension of numbers"
+            )
+        bits, nulls = None, 0
+        if there is not None:
+            bits, nulls = pack_bits(there, library), int((~there).sum())
+        values = pack_bits(array, library) if type == "b" else library.column(array)
+        module, place = library.module, library.place()
+        return cls(module.from_arrays(place, type, array.shape[0], nulls, [bits, values]), library)
+
+    @property
+    def type(self):
+        """Arrow's format string, as "l" for int64 and "u" for utf8; of a dictionary, that of its values."""
+        return self.made.value_format
+
+    def __len__(self):
+        return self.made.rows
+
+    def __repr__(self):
+        return f"DeviceColumn({len(self)} rows of Arrow's type {self.type!r} on {self.device})"
+
+    def _exported(self):
+        return [self.made], None
+
+    def to_pyarrow(self):
+        """A copy on the CPU, as an array of pyarrow; views of texts become large texts, and dictionaries what
+        they stand for."""
+        import pyarrow
+
+        library = self.library
+        return pyarrow.Array._import_from_c_capsule(*library.module.copy_to_cpu(library.place(), self.made))
+
+    def take(self, rows):
+        """The rows of these numbers, an array of the library; null where one is negative."""
+        library = self.library
+        rows = library.column(library.convert(rows, _INT64))
+        return DeviceColumn(library.module.take_rows(library.place(), self.made, rows), library)
+
+    def values(self):
+        """An array of the values as numbers, and bools of which are there, or None. Texts are numbered;
+        halves become floats, and times integers."""
+        library = self.library
+        values, number, there = library.module.read_values(library.place(), self.made)
+        there = None if there is None else library.adopt(there, _BOOL)
+        return library.adopt(values, _TYPES[number]), there
+
+    def sort_keys(self):
+        """Arrays to sort by, the first one first: whether a row is null, and its value."""
+        if not (self.is_number or self.type[0] == "t"):
+            raise TypeError(
+                f"roost: sorted keys of Arrow's type {self.type!r} on {self.device}; sort the result instead"
+            )
+        (values, there), library = self.values(), self.library
+        dtype = numpy_dtype(values)
+        if dtype.kind == "f":  # with one NaN and one 0
+            floats, target = library.output(len(values), dtype)
+            nan = kind_of(values, "roost").nan
+            library.module.canonical_keys(library.place(), library.column(values), target, nan)
+            values = library.finish(floats, dtype)
+        return [values] if there is None else [~there, values]
+
+    @property
+    def is_number(self):
+        """Whether values are integers, bools or floats, or all null."""
+        return self.type in "csilbCSILfgen"
+
+
+class DeviceTable(_OnDevice):
+    """A table of Arrow in memory of a device. Never changes."""
+
+    def __init__(self, names, columns):
+        self.names, self.columns, self.library = names, columns, columns[0].library
+
+    def __len__(self):
+        return len(self.columns[0])
+
+    def __getitem__(self, name):
+        """The column of a name; KeyError if there is none, or several."""
+        if self.names.count(name) != 1:
+            raise KeyError(name)
+        return self.columns[self.names.index(name)]
+
+    def __repr__(self):
+        return f"DeviceTable({len(self)} rows of {', '.join(self.names)} on {self.device})"
+
+    def _exported(self):
+        return [column.made for column in self.columns], self.names
+
+    def to_pyarrow(self):
+        """A copy on the CPU, as a table of pyarrow; columns as those of `DeviceColumn.to_pyarrow`."""
+        import pyarrow
+
+        return pyarrow.table([column.to_pyarrow() for column in self.columns], names=self.names)
+
+
+def take_device(x):
+    """What has Arrow's device interface as a DeviceColumn or DeviceTable; None if it is on the CPU, and has
+    the interface of the CPU, too."""
+    on_cpu_too = hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__")
+    try:
+        if hasattr(x, "__arrow_c_device_array__"):
+            schema, array = x.__arrow_c_device_array__()
+            arrays, kind = [array], None
+        else:
+            schema, arrays, kind = _host.arrow_chunks(x.__arrow_c_device_stream__())
+    except (NotImplementedError, ValueError):  # of several chunks
+        if on_cpu_too:
+            return None
+        raise
+    places = {_host.arrow_device(array) for array in arrays} or {(kind, 0)}
+    if len(places) > 1:
+        raise ValueError("roost: chunks of Arrow on several devices; pass them one by one")
+    kind, index = places.pop()
+    if kind in _CPU and on_cpu_too:
+        return None
+    if kind not in (*_CPU, *_CUDA):
+        raise TypeError(
+            f"roost: columns on a device of Arrow's type {kind}; pass those on the CPU or on CUDA"
+        )
+    library = NUMPY if kind in _CPU else library_of_gpu(index, "columns of Arrow")
+    columns, names = library.module.import_arrow(library.place(), schema, arrays)
+    columns = [DeviceColumn(column, library) for column in columns]
+    return columns[0] if names is None else DeviceTable(names, columns)
+
+
+def array_of(x, what):
+    """The array that a column of numbers without nulls is, and its Library."""
+    column = x if isinstance(x, _OnDevice) else take_device(x)
+    if not isinstance(column, DeviceColumn) or not column.is_number:
+        given = "a table" if isinstance(column, DeviceTable) else f"a column of Arrow's type {column.type!r}"
+        raise TypeError(f"{what}: {given} on {column.device}; pass a column of numbers")
+    array, there = column.values()
+    if there is not None:
+        no_nulls("the Arrow column", int((~there).sum()), what)
+    return array, column.library
