@@ -52,8 +52,8 @@ struct embedding_entries {
 ///
 /// `Value`: float, bfloat16 or float16, in which weights lie; what an optimizer keeps is floats. Calls are
 /// asynchronous on cuda unless they say otherwise, and can be captured in graphs. Not for several threads at
-/// once, except const calls. A slot is the number of a row; it belongs to its key until insert, assign, erase
-/// or restore give it to another one.
+/// once, except const calls. A table takes up to 2^32 - 1 steps. A slot is the number of a row; it belongs to
+/// its key until insert, assign, erase or restore give it to another one.
 ///
 /// Memory: for each row its weights and what the optimizer keeps of it (nothing, 4, 4 * dim or 8 * dim
 /// bytes), rounded up to 16 bytes, and 13 to 23 bytes. Ideas: Stadium hashing (Khorasani et al. 2015) for

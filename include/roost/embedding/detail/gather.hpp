@@ -58,7 +58,7 @@ ROOST_FN void copy_rows(const Team& team, std::uint32_t count, std::uint32_t dim
       }
       ROOST_UNROLL
       for (std::uint32_t k = 0; k < at_once; ++k) {
-        if (first + k * groups < count) store_piece_once<Width>(to(first + k * groups), piece, numbers[k]);
+        if (first + k * groups < count) store_piece<Width>(to(first + k * groups), piece, numbers[k]);
       }
     }
   }
@@ -109,7 +109,7 @@ struct gather_rows {
     const std::uint32_t rank = static_cast<std::uint32_t>(team.rank()), dim = of.rows.dim;
     for (std::size_t bag = first + rank / of.lanes; bag < last; bag += Team::size / of.lanes) {
       for (std::uint32_t piece = rank % of.lanes; piece < dim / Width; piece += of.lanes)
-        store_piece_once<Width>(out + bag * dim, piece, sum_of(bag, piece));
+        store_piece<Width>(out + bag * dim, piece, sum_of(bag, piece));
     }
   }
 

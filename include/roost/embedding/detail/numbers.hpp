@@ -76,43 +76,11 @@ ROOST_FN floats<Width> load_piece(const Value* row, std::size_t piece) {
   return result;
 }
 template <int Width, class Value>
-ROOST_FN stored_numbers<Width, Value> to_stored(const floats<Width>& numbers) {
+ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& numbers) {
   stored_numbers<Width, Value> stored;
   ROOST_UNROLL
   for (int i = 0; i < Width; ++i) stored.x[i] = from_float<Value>(numbers.x[i]);
-  return stored;
-}
-template <int Width, class Value>
-ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& numbers) {
-  reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = to_stored<Width, Value>(numbers);
-}
-
-/// The same for what is not read, or was not written, soon: it takes no room in a GPU's cache.
-template <int Width, class Value>
-ROOST_FN floats<Width> load_piece_once(const Value* row, std::size_t piece) {
-#if ROOST_ON_DEVICE
-  using word = std::conditional_t<Width * sizeof(Value) == 16, float4,
-                                  std::conditional_t<Width * sizeof(Value) == 8, float2,
-                                                     std::conditional_t<sizeof(Value) == 4, float, short>>>;
-  const word bits = __ldcs(reinterpret_cast<const word*>(row) + piece);
-  return load_piece<Width>(reinterpret_cast<const Value*>(&bits), 0);
-#else
-  return load_piece<Width>(row, piece);
-#endif
-}
-template <int Width, class Value>
-ROOST_FN void store_piece_once(Value* row, std::size_t piece, const floats<Width>& numbers) {
-#if ROOST_ON_DEVICE
-  using word = std::conditional_t<Width * sizeof(Value) == 16, float4,
-                                  std::conditional_t<Width * sizeof(Value) == 8, float2,
-                                                     std::conditional_t<sizeof(Value) == 4, float, short>>>;
-  const auto stored = to_stored<Width, Value>(numbers);
-  word bits;
-  memcpy(&bits, &stored, sizeof(bits));
-  __stcs(reinterpret_cast<word*>(row) + piece, bits);
-#else
-  store_piece<Width>(row, piece, numbers);
-#endif
+  reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = stored;
 }
 
 /// A number of the row that a key begins with.

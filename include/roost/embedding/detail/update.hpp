@@ -242,7 +242,7 @@ struct sum_gradients {
   }
 
   ROOST_FN floats<Width> gradient_of(std::uint32_t bag, std::uint32_t piece) const {
-    floats<Width> g = load_piece_once<Width>(gradients + std::size_t{bag} * rows.dim, piece);
+    floats<Width> g = load_piece<Width>(gradients + std::size_t{bag} * rows.dim, piece);
     if (bags.mean) {
       const float share = bags.share(bag);
       for (int x = 0; x < Width; ++x) g.x[x] *= share;
