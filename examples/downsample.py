@@ -1,15 +1,28 @@
 """Fewer points of a cloud: the mean of those in each voxel, how many they are, and
-the voxel of each.
+the voxel of each. The cloud is a file, .las or .laz (pip install laspy lazrs), or
+made up: python downsample.py [FILE SIZE]
 """
+
+import sys
 
 import numpy as np
 import roost
 
-points = np.random.default_rng(1).normal(size=(100_000, 3))
-size = 0.25
+
+def read(file):
+    """The points of a file of LAS or LAZ, as doubles."""
+    import laspy
+
+    return laspy.read(file).xyz
+
+
+if len(sys.argv) > 1:
+    points, size = read(sys.argv[1]), float(sys.argv[2])
+else:
+    points, size = np.random.default_rng(1).normal(size=(100_000, 3)), 0.25
 
 # labels[i] is the row of point i in means and counts.
-labels, voxels = roost.factorize(np.floor(points / size).astype(np.int32))
+labels, voxels = roost.factorize(np.floor(points / size).astype(np.int64))
 by_voxel = roost.group_by(labels)
 means, counts = np.empty((len(voxels), 3)), np.empty(len(voxels), int)
 for axis in range(3):

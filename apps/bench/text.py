@@ -5,15 +5,18 @@
 ROOST is the command, as `cmake --preset tool` builds it; DuckDB and polars are measured if Python has them.
 Each run is a process of its own, from files to a file, and the programs take turns. The least time of all
 runs is printed: that of the processors, and from begin to end. What Python and its packages take to start is
-left out. All must write the same rows, in any order.
+left out of the seconds, but not of the most memory that a process had. All must write the same rows, in any
+order.
 """
 
 import argparse
 import importlib.metadata
 import importlib.util
 import json
+import multiprocessing
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -25,11 +28,12 @@ TASKS = {
     "join": "join of 3 M rows with 1 M",
     "lines": "unique, 3 M lines, all different",
     "column": "unique, a column with 1.3 M different keys",
+    "wide": "unique, one of 30 columns, 430 k different keys",
 }
 
 
 def make_files(rows=3_000_000, others=1_000_000, keys=1_500_000):
-    """a.csv, of which two of three rows have a match, and b.csv, in which each key comes once."""
+    """a.csv, of which two of three rows have a match, b.csv, in which each key comes once, and wide.csv."""
     draw = random.Random(1).randrange
     with open("a.csv", "w") as file:
         file.write("id,customer,amount,note\n")
@@ -38,6 +42,11 @@ def make_files(rows=3_000_000, others=1_000_000, keys=1_500_000):
         file.write("customer,name\n")
         chosen = random.Random(2).sample(range(keys), others)
         file.writelines(f"{key},customer name {key % 10000:04d}\n" for key in chosen)
+    with open("wide.csv", "w") as file:
+        file.write(",".join(["id", "customer", *(f"amount{i}" for i in range(26)), "note", "kind"]) + "\n")
+        for i in range(others):
+            amounts = ",".join(str(draw(others)) for _ in range(26))
+            file.write(f"{i},{draw(keys // 3)},{amounts},note{i:07d},x\n")
 
 
 def with_roost(task, threads, roost):
@@ -47,6 +56,7 @@ def with_roost(task, threads, roost):
             "join": ["join", "a.csv", "b.csv", "--on", "customer", "--kind", "left"],
             "lines": ["unique", "a.csv", "--format", "csv"],
             "column": ["unique", "a.csv", "--column", "customer", "--format", "csv"],
+            "wide": ["unique", "wide.csv", "--column", "customer", "--format", "csv"],
         }[task]
         + ["--place", "host", "--threads", str(threads), "--output", "roost.csv"]
     )
@@ -61,6 +71,7 @@ def with_duckdb(task, threads):
         "join": "SELECT a.*, name FROM 'a.csv' a LEFT JOIN 'b.csv' b ON a.customer = b.customer",
         "lines": f"SELECT line, count(*) AS count FROM {lines} GROUP BY line",
         "column": "SELECT customer, count(*) AS count FROM 'a.csv' GROUP BY customer",
+        "wide": "SELECT customer, count(*) AS count FROM 'wide.csv' GROUP BY customer",
     }[task]
     yield
     duckdb.execute(f"SET threads = {threads}")
@@ -77,8 +88,9 @@ def with_polars(task, threads):
             "a.csv", has_header=False, separator="\x01", quote_char=None, new_columns=["line"]
         )
         table = table.group_by("line").agg(polars.len().alias("count"))
-    elif task == "column":
-        table = polars.scan_csv("a.csv").group_by("customer").agg(polars.len().alias("count"))
+    elif task != "join":
+        file = "wide.csv" if task == "wide" else "a.csv"
+        table = polars.scan_csv(file).group_by("customer").agg(polars.len().alias("count"))
     else:
         table = polars.scan_csv("a.csv").join(polars.scan_csv("b.csv"), on="customer", how="left")
     table.sink_csv("polars.csv")
@@ -93,11 +105,12 @@ def run_package(name, task, threads):
     next(steps)
     begin, cpu = time.perf_counter(), time.process_time()
     next(steps, None)
-    print(json.dumps([time.process_time() - cpu, time.perf_counter() - begin]))
+    seconds = time.process_time() - cpu, time.perf_counter() - begin
+    print(json.dumps([*seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000]))
 
 
 def measure(name, task, options):
-    """Seconds of the processors, and from begin to end."""
+    """Seconds of the processors, and from begin to end; MB."""
     if name != "roost":
         command = [sys.executable, SCRIPT, "--package", name, task, "--threads", str(options.threads)]
         return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -106,7 +119,7 @@ def measure(name, task, options):
     _, status, used = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(f"{options.roost}: failed")
-    return used.ru_utime + used.ru_stime, time.perf_counter() - begin
+    return used.ru_utime + used.ru_stime, time.perf_counter() - begin, used.ru_maxrss / 1000
 
 
 def rows_of(name):
@@ -136,20 +149,24 @@ def main():
     version = subprocess.run([options.roost, "-V"], check=True, capture_output=True, text=True).stdout
     names = {"roost": version.strip()}
     names |= {name: importlib.metadata.version(name.lower()) for name in present}
-    with tempfile.TemporaryDirectory() as temporary:
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        multiprocessing.get_context("spawn").Pool(1, os.chdir, (options.folder or temporary,)) as small,
+    ):
         os.chdir(options.folder or temporary)
-        if not os.path.exists("b.csv"):
+        if not os.path.exists("wide.csv"):
             make_files()
         heads = (f"{name} {version}" for name, version in names.items())
-        print("seconds of the processors (from begin to end) | " + " | ".join(heads))
+        print("seconds of the processors (from begin to end), MB | " + " | ".join(heads))
         for task, title in TASKS.items():
             runs = {name: [] for name in names}
             for _ in range(options.runs):
                 for name in names:
-                    runs[name].append(measure(name, task, options))
+                    # by a process that stays small: a new one begins with the memory of its parent
+                    runs[name].append(small.apply(measure, (name, task, options)))
             if len({rows_of(name) for name in names}) != 1:
                 sys.exit(f"{title}: the programs wrote different rows")
-            cells = ("{:.2f} ({:.2f})".format(*map(min, zip(*runs[name]))) for name in names)
+            cells = ("{:.2f} ({:.2f}), {:.0f}".format(*map(min, zip(*runs[name]))) for name in names)
             print(f"{title} | " + " | ".join(cells), flush=True)
 
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,12 +17,22 @@ struct voxel_of_points {
   std::uint8_t neighbours;  ///< of the 27 voxels around, itself among them
 };
 
-/// The end of a name that tells how a file is written: `.ply`, `.csv` or `.npy`; empty for any other.
+/// What is found of a cloud.
+struct found_cloud {
+  std::span<const voxel_of_points> voxels;  ///< already moved by `shift`
+  std::span<const std::int64_t> labels;     ///< of each point of the file the row of its voxel; -1: none
+  std::array<double, 3> shift{};            ///< was added to the coordinates of the file
+  double size = 0;                          ///< side of a voxel
+};
+
+/// The end of a name that tells how a file is written: `.ply`, `.csv`, `.npy` or `.npz`; empty for any other.
 std::string cloud_ending(const std::string& file);
 
 /// Writes voxels: as vertices of a binary PLY file, as CSV with a header, or as a structured array of NumPy;
-/// each with x, y, z in double, points and neighbours. Throws roost::error where the file cannot be written.
-void write_voxels(const std::string& file, std::span<const voxel_of_points> voxels);
+/// each with x, y, z in double, points and neighbours. Or as named arrays of NumPy (`.npz`, not compressed):
+/// `xyz`, `counts`, `neighbours`, `labels`, `shift` and `size`; each is copied once in memory. Throws
+/// roost::error where the file cannot be written.
+void write_voxels(const std::string& file, const found_cloud& found);
 
 /// Writes the voxel of each point, -1 for none: as an array of int64 (`.npy`), or as CSV with a header.
 void write_labels(const std::string& file, std::span<const std::int64_t> labels);

@@ -9,10 +9,12 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <roost/sparse/kernel_map.hpp>
 
 #include "apps/measure/clouds.hpp"
 #include "apps/measure/run.hpp"
+#include "apps/shared/numbers.hpp"
 #include "apps/shared/output_file.hpp"
 #include "apps/shared/picture.hpp"
 #include "apps/shared/place_choice.hpp"
@@ -26,12 +28,14 @@ using json = nlohmann::ordered_json;
 using roost::bench::row;
 using roost::tools::point_cloud;
 
+constexpr double exact_voxels = 0x1p50;  // numbers of voxels that are wrong by a quarter at most
+
 struct lidar_options : roost::bench::settings {
   std::string file;
   unsigned record = 0;
   int sweeps = 0;
   double size = 0.1, within = 0;
-  std::string place = "auto", format = "table", picture, output, labels;
+  std::string place = "auto", format = "table", picture, output, labels, shift = "none";
   double turn = 30, look_down = 35;
   int pixels = 1200;
 };
@@ -42,6 +46,7 @@ struct cloud_facts {
   std::size_t points = 0, not_finite = 0, beyond = 0;
   std::array<double, 3> least{}, greatest{};  ///< coordinates of the points that are looked at
   std::array<double, 3> corner{};             ///< of the box of voxels: its least coordinates
+  std::array<double, 3> shift{};              ///< is added to coordinates that are written
   std::vector<roost::coordinate<3>> voxels;   ///< the different ones, in the order of the input, moved near 0
   std::vector<std::uint8_t> neighbours;       ///< of each, of 27
   std::vector<std::uint32_t> voxel_of_point;  ///< of the points that are looked at
@@ -77,7 +82,6 @@ void measure(const point_cloud& cloud, const lidar_options& options, cloud_facts
       facts.greatest[a] = std::max(facts.greatest[a], at[a]);
     }
   }
-  constexpr double exact = 0x1p50;  // numbers of voxels that are wrong by a quarter at most
   constexpr std::int64_t most = (std::int64_t{1} << 31) - 1024;
   float farthest = 0;
   for (std::size_t a = 0; a < 3; ++a) {
@@ -85,7 +89,7 @@ void measure(const point_cloud& cloud, const lidar_options& options, cloud_facts
                  to = std::floor(facts.greatest[a] / options.size);
     farthest =
         std::max({farthest, static_cast<float>(-facts.least[a]), static_cast<float>(facts.greatest[a])});
-    if (!(std::abs(from) < exact && std::abs(to) < exact)) {
+    if (!(std::abs(from) < exact_voxels && std::abs(to) < exact_voxels)) {
       throw roost::invalid_argument(fmt::format(
           "{}: doubles do not tell voxels of {} apart between {} and {}; give a larger --size, or "
           "move the cloud nearer to 0",
@@ -177,6 +181,41 @@ void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& al
                   facts.name, facts.box[0], facts.box[1], facts.box[2]));
 }
 
+/// What `--shift` says: `none`, `auto` or X,Y,Z; nothing of any other word.
+std::optional<std::array<double, 3>> shift_in(std::string_view word) {
+  std::array<double, 3> shift{};
+  if (word == "none" || word == "auto") return shift;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto end = word.find(',');
+    const auto number = roost::tools::number_of(word.substr(0, end));
+    if (!number || !std::isfinite(*number) || (end == word.npos) != (a == 2)) return {};
+    shift[a] = *number;
+    if (a < 2) word.remove_prefix(end + 1);
+  }
+  return shift;
+}
+
+/// Whole thousands, on axes on which floats of 32 bits are farther apart than a thousandth.
+double automatic_shift(double least, double greatest) {
+  constexpr double far = 10'000;
+  if (std::max(std::abs(least), std::abs(greatest)) < far) return 0;
+  return 0.0 - std::round((least / 2 + greatest / 2) / 1000) * 1000;
+}
+
+std::array<double, 3> choose_shift(const lidar_options& options, const cloud_facts& facts) {
+  auto shift = shift_in(options.shift).value();
+  for (std::size_t a = 0; a < 3; ++a) {
+    if (options.shift == "auto") shift[a] = automatic_shift(facts.least[a], facts.greatest[a]);
+    const double farthest =
+        std::max(std::abs(facts.least[a] + shift[a]), std::abs(facts.greatest[a] + shift[a]));
+    if (farthest / options.size < exact_voxels) continue;
+    throw roost::invalid_argument(fmt::format(
+        "{}: doubles do not tell voxels of {} apart where --shift {} moves them; give a smaller one",
+        facts.name, options.size, options.shift));
+  }
+  return shift;
+}
+
 /// Writes the means of the points of voxels, and which voxel each point of the file is in.
 void write_found(const point_cloud& cloud, const cloud_facts& facts, const lidar_options& options) {
   std::vector<roost::tools::voxel_of_points> voxels(facts.voxels.size());
@@ -196,11 +235,13 @@ void write_found(const point_cloud& cloud, const cloud_facts& facts, const lidar
     const auto row = facts.voxel_of_point[i];
     if (std::exchange(done[row], 1) != 0) continue;
     auto& voxel = voxels[row];
-    voxel.x = corner(p.x) + voxel.x / voxel.points, voxel.y = corner(p.y) + voxel.y / voxel.points;
-    voxel.z = corner(p.z) + voxel.z / voxel.points;
+    voxel.x = (corner(p.x) + facts.shift[0]) + voxel.x / voxel.points;
+    voxel.y = (corner(p.y) + facts.shift[1]) + voxel.y / voxel.points;
+    voxel.z = (corner(p.z) + facts.shift[2]) + voxel.z / voxel.points;
     voxel.neighbours = facts.neighbours[row];
   }
-  if (!options.output.empty()) roost::tools::write_voxels(options.output, voxels);
+  if (!options.output.empty())
+    roost::tools::write_voxels(options.output, {voxels, labels, facts.shift, options.size});
   if (!options.labels.empty()) roost::tools::write_labels(options.labels, labels);
 }
 
@@ -259,6 +300,10 @@ void print_table(const cloud_facts& facts, const lidar_options& options) {
   fmt::print("{} voxels of side {} in a box of {} x {} x {} with its corner at ({}, {}, {})\n",
              facts.voxels.size(), options.size, facts.box[0], facts.box[1], facts.box[2], facts.corner[0],
              facts.corner[1], facts.corner[2]);
+  if (options.shift != "none") {
+    fmt::print("({}, {}, {}) is added to the coordinates of --output\n", facts.shift[0], facts.shift[1],
+               facts.shift[2]);
+  }
   fmt::print("{} blocks of 4 x 4 x 4 have {:.2f} voxels each; an index keeps {}\n", facts.blocks,
              facts.voxels_of_block, facts.representation);
   fmt::print("{:.2f} of the 27 voxels around each are there\n", facts.neighbours_of_27);
@@ -287,6 +332,7 @@ void print_json(const cloud_facts& facts, const lidar_options& options) {
            {"greatest", facts.greatest},
            {"size", options.size},
            {"corner", facts.corner},
+           {"shift", facts.shift},
            {"voxels", facts.voxels.size()},
            {"box", facts.box},
            {"blocks", facts.blocks},
@@ -332,6 +378,7 @@ void lidar(lidar_options& options) {
     facts.not_finite = cloud.not_finite.size();
     facts.read_as = cloud.read_as;
     look_at(cpu, voxels_of(cloud, options, facts), facts);
+    facts.shift = choose_shift(options, facts);
     write_found(cloud, facts, options);
   }
   bool all_right = true;
@@ -375,13 +422,24 @@ void add_outputs(CLI::App& command, lidar_options& options) {
       .add_option(
           "-o,--output", options.output,
           "Writes the voxels: the mean of the points of each, how many these are, and how many of its "
-          "27 neighbours there are; as .ply, .csv or .npy")
-      ->check(file_of(".ply, .csv or .npy"));
+          "27 neighbours there are; as .ply, .csv or .npy, or with the labels of the points as arrays in "
+          ".npz")
+      ->check(file_of(".ply, .csv, .npy or .npz"));
   command
       .add_option("--labels", options.labels,
                   "Writes for each point of the file the number of its voxel in --output, -1 for none; as "
                   ".npy or .csv")
       ->check(file_of(".npy or .csv"));
+  const auto is_shift = [](std::string& word) {
+    return shift_in(word) ? std::string() : fmt::format("{} is neither auto, none nor X,Y,Z", word);
+  };
+  command
+      .add_option(
+          "--shift", options.shift,
+          "Is added to the coordinates of --output, for programs that keep them as floats; auto: whole "
+          "thousands that bring coordinates of 10000 and more near 0")
+      ->check(CLI::Validator(is_shift, "auto, none or X,Y,Z"))
+      ->capture_default_str();
 }
 
 }  // namespace

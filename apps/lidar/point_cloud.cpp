@@ -515,7 +515,8 @@ point_cloud read_las(const std::string& file, std::string_view text) {
     refuse(file, fmt::format("is a LAS file of version {}.{}; 1.0 to 1.4 are read", int{text[24]}, minor));
   if (format >= 64) {
     refuse(file,
-           "is a LAZ file: compressed points are not read here; convert it to LAS, as laszip and pdal do");
+           "is a LAZ file: compressed points are not read here; convert it by 'laszip -i a.laz -o a.las', "
+           "'pdal translate a.laz a.las', or laspy with lazrs in Python");
   }
   record_layout layout;
   layout.bytes = number(std::uint16_t(), 105);

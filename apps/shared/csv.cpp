@@ -2,6 +2,9 @@
 
 #include <csv.h>
 #include <fmt/format.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
@@ -176,28 +179,27 @@ class plain_row {
  public:
   void split(std::string_view line, char delimiter) {
     line_ = line;
-    begins_.clear();
-    begins_.push_back(0);
+    if (begins_.size() < line.size() + 2) begins_.resize(line.size() + 2);  // as many as there may be
+    auto* to = begins_.data();
+    *to++ = 0;
     std::size_t at = 0;
-    if constexpr (std::endian::native == std::endian::little) {  // 8 characters at a time
-      constexpr std::uint64_t ones = ~std::uint64_t{0} / 255, low_bits = ones * 127;
-      const std::uint64_t pattern = ones * static_cast<std::uint8_t>(delimiter);
-      for (; at + 8 <= line.size(); at += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, line.data() + at, 8);
-        word ^= pattern;
-        auto found = ~(((word & low_bits) + low_bits) | word | low_bits);  // the high bit where a byte is 0
-        for (; found != 0; found &= found - 1)
-          begins_.push_back(at + static_cast<std::size_t>(std::countr_zero(found)) / 8 + 1);
-      }
+#if defined(__SSE2__)  // 16 characters at a time
+    const auto pattern = _mm_set1_epi8(delimiter);
+    for (; at + 16 <= line.size(); at += 16) {
+      const auto some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(line.data() + at));
+      auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(some, pattern)));
+      for (; found != 0; found &= found - 1)
+        *to++ = at + static_cast<std::size_t>(std::countr_zero(found)) + 1;
     }
+#endif
     for (; at < line.size(); ++at) {
-      if (line[at] == delimiter) begins_.push_back(at + 1);
+      if (line[at] == delimiter) *to++ = at + 1;
     }
-    begins_.push_back(line.size() + 1);
+    *to = line.size() + 1;
+    size_ = static_cast<std::size_t>(to - begins_.data());
   }
 
-  std::size_t size() const { return begins_.size() - 1; }
+  std::size_t size() const { return size_; }
   std::string_view operator[](std::size_t field) const { return range(field, field + 1); }
   /// The text of some fields that stand side by side.
   std::string_view range(std::size_t first, std::size_t last) const {
@@ -208,6 +210,7 @@ class plain_row {
  private:
   std::string_view line_;
   std::vector<std::size_t> begins_;
+  std::size_t size_ = 0;
 };
 
 /// Goes through the rows of a piece. Lines without quotes are rows as they are; the others go through libcsv.

@@ -39,6 +39,22 @@ bool is_zstd(std::string_view head) {
   return first >> 4 == 5 && head.substr(1, 3) == "\x2a\x4d\x18";
 }
 
+/// Throws for a table that is no text. `head`: its first bytes; `what`: of what.
+void expect_no_table(const std::string& file, const char* what, std::string_view head) {
+  using namespace std::literals;
+  struct binary {
+    std::string_view mark, kind, reader;
+  };
+  // Text may begin with the letters alone.
+  for (const auto& [mark, kind, reader] : {binary{"PAR1\x15", "a Parquet file", "read_parquet"},
+                                           binary{"ARROW1\0\0"sv, "an Arrow file", "read_ipc"}}) {
+    if (!head.starts_with(mark)) continue;
+    refuse_input(file, fmt::format("{} {}, which is not read here; make text of it first: python -c \"import "
+                                   "polars; polars.{}('FILE').write_csv('FILE.csv')\"",
+                                   what, kind, reader));
+  }
+}
+
 /// Throws for text that is packed in a way that is not undone here. `head`: its first bytes; `what`: of what.
 void expect_text(const std::string& file, const char* what, std::string_view head) {
   using namespace std::literals;
@@ -259,7 +275,9 @@ text_source::text_source(const std::string& file, compression how)
         head.resize(head_bytes);
         head.resize(decoder_->read(head));
       }
-      expect_text(name_, decoder_ ? "is compressed, and the text inside is" : "is", head);
+      const char* const what = decoder_ ? "is compressed, and the text inside is" : "is";
+      expect_no_table(name_, what, head);
+      expect_text(name_, what, head);
       head_ = std::move(head);
     }
   } catch (...) {

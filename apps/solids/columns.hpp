@@ -57,6 +57,24 @@ class column_directory {
   std::uint32_t grid_;
 };
 
+/// Writes the directory of a solid whose heights are in order: each column is looked up once.
+template <class Place>
+struct list_columns {
+  column_ref<Place> columns;
+  const std::uint16_t* heights;  // of the map
+  std::uint32_t grid;
+  std::uint64_t* words;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const column_run run =
+        columns.find(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid));
+    // Behind as many heights as there are voxels there is no_height alone.
+    words[i] = run.empty() ? 0
+                           : column_directory::word(static_cast<std::uint64_t>(run.begin() - heights),
+                                                    kernels::smaller<std::uint64_t>(run.size(), grid));
+  }
+};
+
 inline constexpr std::uint16_t no_height = 0xffff;
 /// The only value of a column whose crossings do not add up to nothing, where that is asked for.
 inline constexpr std::uint16_t no_answer = 0xfffe;

@@ -197,7 +197,25 @@ class scene_on : public scene {
     return {frame_directories_.data() + (tag >> tag_shift) * (std::size_t{grid_} * grid_),
             frame_.values().data(), grid_};
   }
-  solid_pair<table> alone(const table& solid) const { return {solid, solid, solid_op::first, grid_}; }
+  /// The directory of a solid, in memory of its own: for what asks each column by its neighbours, too.
+  struct listed_solid {
+    array<std::uint64_t, Place> words;
+    column_directory columns;
+  };
+  listed_solid list(const table& solid, const map& of) const;
+  listed_solid list(std::size_t i) const {
+    return list(solid(i), meshes_[i].in_frame ? frame_ : meshes_[i].solid);
+  }
+  struct listed_pair {
+    listed_solid a, b;
+    solid_pair<column_directory> columns;
+  };
+  /// last_pair() by directories.
+  listed_pair list_last_pair() const;
+  template <class Columns>
+  solid_pair<Columns> alone(const Columns& solid) const {
+    return {solid, solid, solid_op::first, grid_};
+  }
   void snap(part& of, std::uint32_t grid, const affine& to_snapped);
   void expect_within_reach(const part& of, std::uint32_t grid, const affine& to_snapped) const;
   /// Of more than two meshes: all but the last.
@@ -211,13 +229,15 @@ class scene_on : public scene {
                              const std::optional<classified_column<Columns>>& surfaces);
   template <class Columns>
   void count_classes_into(const classified_column<Columns>& surfaces, std::uint64_t* counts);
-  std::uint64_t volume_of(const solid_pair<table>& of) const {
-    return place_.sum(std::size_t{grid_} * grid_, volume_of_column<table>{{of}});
+  template <class Columns>
+  std::uint64_t volume_of(const solid_pair<Columns>& of) const {
+    return place_.sum(std::size_t{grid_} * grid_, volume_of_column<Columns>{{of}});
   }
   /// What the last operation is made of.
   solid_pair<table> last_pair() const;
   classified_column<table> classified() const;
-  solid_facts facts(const table& solid, std::uint64_t exposed, stopwatch<Place>& times);
+  solid_facts facts(const column_directory& solid, const solid_pair<column_directory>& seen,
+                    stopwatch<Place>& times);
   /// The part of a solid's area that is of mesh i and of none of so many before it.
   double area_of(std::size_t i, const table& solid, std::size_t earlier) const;
   template <class Word>
@@ -431,6 +451,25 @@ auto scene_on<Place>::last_pair() const -> solid_pair<table> {
 }
 
 template <class Place>
+auto scene_on<Place>::list(const table& solid, const map& of) const -> listed_solid {
+  array<std::uint64_t, Place> words(place_, std::size_t{grid_} * grid_);
+  const std::uint16_t* const heights = of.values().data();
+  place_.for_each(words.size(), list_columns<Place>{solid, heights, grid_, words.data()});
+  const column_directory columns(words.data(), heights, grid_);
+  return {std::move(words), columns};
+}
+
+template <class Place>
+auto scene_on<Place>::list_last_pair() const -> listed_pair {
+  const auto pair = last_pair();
+  auto a = before_last_ ? list(pair.a, *before_last_) : list(0);
+  if (pair.op == solid_op::first) return {std::move(a), {{}, a.columns}, alone(a.columns)};
+  auto b = list(meshes_.size() - 1);
+  const solid_pair<column_directory> columns{a.columns, b.columns, pair.op, grid_};
+  return {std::move(a), std::move(b), columns};
+}
+
+template <class Place>
 frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
   const std::size_t count = meshes_.size();
   if (count == 0 || plan.to_snapped.size() != count) {
@@ -469,7 +508,7 @@ frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
   } else {
     combine_before_last(plan.op);
   }
-  if (!listed_all) return look_at_frame<table>(last_pair(), {});
+  if (!listed_all) return look_at_frame<column_directory>(list_last_pair().columns, {});
   using directory = column_directory;
   const solid_pair<directory> last{listed(solid_tag(0)), listed(solid_tag(count - 1)), op_, grid_};
   std::optional<classified_column<directory>> classified;
@@ -578,12 +617,16 @@ frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
   return {seen[0], surfaces ? classes() : class_counts()};
 }
 
+/// Of a solid, and of the voxels that can be seen of what it was made of.
 template <class Place>
-solid_facts scene_on<Place>::facts(const table& solid, std::uint64_t exposed, stopwatch<Place>& times) {
+solid_facts scene_on<Place>::facts(const column_directory& solid, const solid_pair<column_directory>& seen,
+                                   stopwatch<Place>& times) {
+  using columns = column_directory;
+  const exposed_words<columns, std::uint64_t> exposed{{seen}};
   solid_facts result;
   result.volume_voxels = volume_of(alone(solid));
-  result.exposed = exposed;
-  result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<table>{{alone(solid)}});
+  result.exposed = all_columns(place_, grid_, exposed).size();
+  result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<columns>{{alone(solid)}});
   result.milliseconds = times.medians();
   return result;
 }
@@ -617,8 +660,8 @@ double scene_on<Place>::area_of(std::size_t i, const table& solid, std::size_t e
 template <class Place>
 solid_facts scene_on<Place>::facts_of_mesh(std::size_t i) {
   part& of = mesh_at(i);
-  const exposed_words<table, std::uint64_t> exposed{{alone(solid(i))}};
-  auto result = facts(solid(i), all_columns(place_, grid_, exposed).size(), of.times);
+  const auto listed = list(i);
+  auto result = facts(listed.columns, alone(listed.columns), of.times);
   result.area = area_of(i, solid(i), 0);
   result.voxels = place_.sum(std::size_t{grid_} * grid_, voxels_of_column<Place>{surface(i), grid_});
   result.bytes = of.in_frame ? frame_.bytes() : of.solid.bytes() + of.surface.bytes();
@@ -629,7 +672,8 @@ template <class Place>
 std::uint64_t scene_on<Place>::count_exposed() {
   std::uint64_t count = 0;
   result_times_.time(place_, "exposed", [&] {
-    const exposed_words<table, std::uint64_t> exposed{{last_pair()}};
+    const auto last = list_last_pair();
+    const exposed_words<column_directory, std::uint64_t> exposed{{last.columns}};
     count = words_of<std::uint64_t>(place_, grid_, exposed).size();
   });
   return count;
@@ -637,8 +681,7 @@ std::uint64_t scene_on<Place>::count_exposed() {
 
 template <class Place>
 solid_facts scene_on<Place>::facts_of_result() {
-  const exposed_words<table, std::uint64_t> exposed{{last_pair()}};
-  auto facts_of = facts(combined().ref(), all_columns(place_, grid_, exposed).size(), result_times_);
+  auto facts_of = facts(list(combined().ref(), combined()).columns, list_last_pair().columns, result_times_);
   for (std::size_t i = 0; i < meshes_.size(); ++i) facts_of.area += area_of(i, combined().ref(), i);
   facts_of.voxels = facts_of.exposed;
   facts_of.bytes = combined().bytes();
@@ -766,7 +809,10 @@ array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
         place_.synchronize();
         break;
       }
-      read("exposed", exposed_words<table, Word>{{last_pair()}});
+      result_times_.time(place_, "exposed", [&] {
+        const auto last = list_last_pair();
+        result = words_of<Word>(place_, grid_, exposed_words<column_directory, Word>{{last.columns}});
+      });
       break;
     case voxel_set::surface:
       read("surface", surface_words<Place, Word>{surface(0), grid_});
@@ -802,7 +848,7 @@ lit_voxels scene_on<Place>::lit(voxel_set which) {
 
 template <class Place>
 solid_columns scene_on<Place>::columns() {
-  const all_columns all(place_, grid_, combined_column<table>{alone(combined().ref())});
+  const all_columns all(place_, grid_, combined_column<table>{alone(table(combined().ref()))});
   array<std::uint32_t, Place> keys(place_, all.size());
   array<std::uint16_t, Place> heights(place_, all.size());
   all.write(put_heights{keys.data(), heights.data()});

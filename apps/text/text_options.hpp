@@ -39,6 +39,11 @@ inline CLI::Option* add_output(CLI::App& command, std::string& output) {
   return command
       .add_option("-o,--output,--out", output,
                   "Output file, which appears when it is complete; default: standard output")
+      ->check([](const std::string& file) -> std::string {
+        if (!file.ends_with(".parquet")) return {};
+        return "Parquet is not written here; write a CSV file, and then: python -c \"import polars; "
+               "polars.read_csv('FILE.csv').write_parquet('FILE.parquet')\"";
+      })
       ->option_text("FILE");
 }
 

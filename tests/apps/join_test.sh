@@ -277,6 +277,19 @@ for other in 'xz:\xfd7zXZ\0' 'lzma:\x5d\0\0\x80\0' 'bzip2:BZh91AY&SY' 'bzip2:BZh
   gzip -c packed >packed.gz
   refused "packed.gz: is compressed, and the text inside is .*${other%%:*}" unique packed.gz
 done
+# Tables that are no text; text may begin with their letters. They are not written either.
+for other in 'PAR1\x15\x04:Parquet.*read_parquet' 'ARROW1\0\0:Arrow.*read_ipc'; do
+  printf "%b" "${other%%:*}and more" >packed
+  refused "packed: is an\? ${other#*:}" unique packed
+  refused "packed: is an\? ${other#*:}" join a.csv packed --on id
+done
+printf 'PAR1,ARROW1\nPAR1,ARROW1\n' >letters.csv
+[[ $("$roost" unique letters.csv --column PAR1) == "      1 PAR1" ]] || fail "a column PAR1"
+for command in "unique a.csv" "join a.csv a.csv --on id"; do
+  # shellcheck disable=SC2086
+  refused "Parquet is not written here" $command --output a.parquet
+done
+[[ ! -e a.parquet ]] || fail "a.parquet was written"
 tar -cf packed a.csv
 refused "packed: is a tar archive" unique packed
 gzip -cn a.csv | gzip -c >packed

@@ -142,18 +142,32 @@ done
 
 # LAS has no points that are not finite. The voxels that are written, against Python's.
 for file in a.las new.las a.bin; do
-  for ending in ply csv npy; do
-    labels=labels.${ending/ply/npy}
+  for ending in ply csv npy npz; do
+    labels=labels.${ending/[pn]??/npy}
     "$roost" lidar --place host --reps 0 --output "out.$ending" --labels "$labels" --within 35 "$file" >stdout 2>stderr ||
       fail "$file: $(cat stderr)"
     python3 - "$file" "out.$ending" "$labels" <<'PY' || fail "$file: voxels as $ending"
-import csv, math, struct, sys
+import csv, math, struct, sys, zipfile
 file, out, labels = sys.argv[1:]
 rows = list(struct.iter_unpack("<4f", open("a.bin", "rb").read()))
 points = [p[:3] if all(map(math.isfinite, p)) and math.hypot(*p[:3]) <= 35 else None for p in rows]
 if file != "a.bin": points = [p for p, row in zip(points, rows) if all(map(math.isfinite, row))]
 data = open(out, "rb").read()
-if out.endswith("csv"):
+if out.endswith("npz"):
+    arrays = {}
+    for name, (type, shape) in {"xyz": ("<f8", "(%d, 3)"), "counts": ("<u4", "(%d,)"), "neighbours": ("|u1", "(%d,)"),
+                                "labels": ("<i8", "(%d,)"), "shift": ("<f8", "(3,)"), "size": ("<f8", "()")}.items():
+        head, body = zipfile.ZipFile(out).read(name + ".npy").split(b"\n", 1)
+        arrays[name] = [x for x, in struct.iter_unpack(type.replace("|", "<").replace("f8", "d").replace("u4", "I")
+                                                       .replace("u1", "B").replace("i8", "q"), body)]
+        rows = len(arrays[name]) // (3 if name == "xyz" else 1)
+        header = {"descr": type, "fortran_order": False, "shape": eval(shape % rows if "%" in shape else shape)}
+        assert head.startswith(b"\x93NUMPY") and eval(head[10:]) == header, head
+    assert len(zipfile.ZipFile(out).namelist()) == 6 and arrays["shift"] == [0] * 3 and arrays["size"] == [0.1]
+    xyz = arrays["xyz"]
+    found = list(zip(xyz[::3], xyz[1::3], xyz[2::3], arrays["counts"], arrays["neighbours"]))
+    assert struct.pack("<%dq" % len(points), *arrays["labels"]) == open(labels, "rb").read().split(b"\n", 1)[1]
+elif out.endswith("csv"):
     found = [tuple(map(float, row)) for row in csv.reader(data.decode().splitlines()[1:])]
     assert data.startswith(b"x,y,z,points,neighbours\n")
 else:
@@ -251,6 +265,44 @@ grep -q '"voxels": 600' out.json && grep -q '500000.1' out.json && [[ ! -s stder
 "$roost" lidar --size 0.1 --reps 0 --place host utm.bin 2>stderr | grep -q 'corner at (5000' || fail "utm.bin"
 grep -q '0.5 apart' stderr || fail "utm.bin: $(cat stderr)"
 
+# What is added to coordinates: in the report, in the files that can hold it, and in the coordinates.
+shifted() {  # WORD X Y Z
+  "$roost" lidar --size 0.1 --reps 0 --place host --format json --shift "$1" --output moved.npz utm.npy >out.json || fail "--shift $1"
+  "$roost" lidar --size 0.1 --reps 0 --place host --shift "$1" --output moved.ply utm.npy >table || fail "--shift $1"
+  "$roost" lidar --size 0.1 --reps 0 --place host --output kept.csv utm.npy >/dev/null || fail "without --shift"
+  python3 - "$@" <<'PY' || fail "--shift $1: $(cat out.json)"
+import csv, json, struct, sys, zipfile
+shift = tuple(map(float, sys.argv[2:]))
+assert tuple(json.load(open("out.json"))["shift"]) == shift
+short = [repr(x).removesuffix(".0") for x in shift]
+said = "(%s) is added" % ", ".join(short) in open("table").read()
+assert said == (sys.argv[1] != "none")
+doubles = lambda name: struct.unpack("<%dd" % (len(body := z.read(name).split(b"\n", 1)[1]) // 8), body)
+z = zipfile.ZipFile("moved.npz")
+assert doubles("shift.npy") == shift
+head, body = open("moved.ply", "rb").read().split(b"end_header\n", 1)
+assert (b"\ncomment shift %s\n" % " ".join(short).encode() in head) == any(shift), head
+ply, npz = [v[:3] for v in struct.iter_unpack("<3dIB", body)], doubles("xyz.npy")
+rows = [tuple(map(float, row[:3])) for row in list(csv.reader(open("kept.csv")))[1:]]
+assert len(ply) == len(rows) == 600
+for i, row in enumerate(rows):
+    assert ply[i] == npz[3 * i:3 * i + 3] and all(abs(x + s - m) < 2e-9 for x, s, m in zip(row, shift, ply[i])), (i, row, ply[i])
+PY
+}
+shifted none 0 0 0
+shifted auto -500000 -5400000 0
+shifted -500003,-5400001.5,-300 -500003 -5400001.5 -300
+shifted 0,0,1 0 0 1
+printf '9999 -9999 0\n' >near.xyz
+printf '10000 -10000 0\n' >distant.xyz
+for case in "near 0 0 0" "distant -10000 10000 0"; do
+  read -r name x y z <<<"$case"
+  "$roost" lidar --reps 0 --place host --shift auto "$name.xyz" | grep -q "^($x, $y, $z) is added" || fail "--shift auto $name"
+done
+for word in 1,2 1,2,3,4 "1,2," auto,1,2 nan,0,0 0,inf,0 a "1 2 3" ""; do refused "neither auto, none nor" lidar --shift "$word" a.xyz; done
+refused "--shift 1e15,0,0 moves them" lidar --reps 0 --shift 1e15,0,0 a.xyz
+"$roost" lidar --reps 0 --shift 1e14,0,0 a.xyz >stdout || fail "--shift 1e14,0,0"
+
 # Times: all tables agree with each other on a simulated street; and a picture.
 timeout 300 "$roost" lidar --generate 1 --size 0.4 --place host --threads 2 --reps 1 --channels 4 --format json \
   --picture cloud.png --pixels 200 >out.json 2>stderr || fail "--generate: $(cat stderr)"
@@ -282,9 +334,9 @@ refused "is cut short" lidar packed.pcd
 refused "is cut short" lidar short_compressed.pcd
 refused "damaged" lidar damaged.pcd
 refused "is cut short" lidar short.las
-refused "LAZ file" lidar a.laz
+refused "LAZ file: .*laszip -i" lidar a.laz
 refused "the scale 0 and" lidar flat.las
-refused "ends in .ply, .csv or .npy" lidar --output voxels.xyz a.xyz
+refused "ends in .ply, .csv, .npy or .npz" lidar --output voxels.xyz a.xyz
 refused "no property z" lidar no_z.ply
 refused "another shape" lidar shape.npy
 refused "another shape" lidar turned.npy

@@ -5,7 +5,7 @@
 Files are written here by nothing but Python, and counted by its dictionaries. A difference ends the program
 with the seed of the case and the file. Files that are damaged have to be refused with one line."""
 
-import argparse, gzip, json, math, os, random, struct, subprocess, sys, tempfile, time
+import argparse, gzip, json, math, os, random, struct, subprocess, sys, tempfile, time, zipfile
 
 NAN, INF = math.nan, math.inf
 
@@ -420,6 +420,33 @@ def bin_cloud(r):
     return Case("cloud.bin", body, points, refused, ["--record", str(record)] if given else [])
 
 
+def check_arrays(archive, case, size, shift):
+    """What is wrong with the arrays of --output, if anything."""
+    arrays = {}
+    for name, kind in (("xyz", "d"), ("counts", "I"), ("labels", "q"), ("shift", "d"), ("size", "d")):
+        body = zipfile.ZipFile(archive).read(name + ".npy").split(b"\n", 1)[1]
+        arrays[name] = [x for (x,) in struct.iter_unpack("<" + kind, body)]
+    inside = {}
+    for point, label in zip(case.points, arrays["labels"]):
+        if (label == -1) == all(map(math.isfinite, point)):
+            return "point %s has the label %d" % (point, label)
+        if label != -1:
+            inside.setdefault(label, []).append(point)
+    voxels = {label: {tuple(math.floor(c / size) for c in p) for p in of} for label, of in inside.items()}
+    counts = [len(inside.get(i, ())) for i in range(len(inside))]
+    if len(arrays["labels"]) != len(case.points) or arrays["counts"] != counts:
+        return "labels or counts"
+    if any(len(v) != 1 for v in voxels.values()) or len(set.union(*voxels.values())) != len(voxels):
+        return "labels put points of two voxels together"
+    for i, of in inside.items():
+        for a in range(3):
+            mean = math.fsum(p[a] for p in of) / len(of) + shift[a]
+            most = max(abs(p[a]) for p in of) + abs(shift[a])
+            if abs(arrays["xyz"][3 * i + a] - mean) > 1e-15 * (most + size) * 4:
+                return "the mean %r, and %r was expected" % (arrays["xyz"][3 * i : 3 * i + 3], mean)
+    return None if arrays["shift"] == shift and arrays["size"] == [size] else "shift or size"
+
+
 def check_cloud(roost, folder, r, case):
     if r.random() < 0.1 and not case.name.endswith(".bin"):
         case.name += ".gz"
@@ -429,6 +456,8 @@ def check_cloud(roost, folder, r, case):
         out.write(case.data)
     finite = [p for p in case.points if all(map(math.isfinite, p))]
     size = r.choice((0.1, 0.25, 1.0, 3.7))
+    shift = r.choice(([0.0] * 3, [r.uniform(-1e6, 1e6) for _ in "xyz"]))
+    archive = os.path.join(folder, "out.npz")
     run = subprocess.run(
         [
             roost,
@@ -443,6 +472,10 @@ def check_cloud(roost, folder, r, case):
             "json",
             "--size",
             repr(size),
+            "--output",
+            archive,
+            "--shift",
+            ",".join(map(repr, shift)),
             *case.options,
             file,
         ],
@@ -476,7 +509,10 @@ def check_cloud(roost, folder, r, case):
         ],
     }
     wrong = {k: (out[k], v) for k, v in want.items() if out[k] != v}
-    return "size %r: got, wanted: %s" % (size, wrong) if wrong else None
+    if wrong:
+        return "size %r: got, wanted: %s" % (size, wrong)
+    wrong = check_arrays(archive, case, size, shift)
+    return "size %r, shift %s: %s" % (size, shift, wrong) if wrong else None
 
 
 # ---- meshes: unit cubes of a grid, as a closed surface
