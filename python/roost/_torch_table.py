@@ -339,18 +339,18 @@ class Table(torch.nn.Module):
         """A new, empty table on a device."""
         self._anchor = torch.zeros(0, self.dim, dtype=self.dtype, device=device, requires_grad=True)
         self._library = take(self._anchor.detach().float(), self._what)[1]
-        self._ready_for(capacity)
+        self._table = self._new_table(capacity)
         self._step, self._running, self._generation = 0, {}, 0
         self._erased, self._compiled = [], []
         self._number = next(_numbers)
         _all[self._number] = self
 
-    def _ready_for(self, capacity):
+    def _new_table(self, capacity):
         o = self._options
         if capacity < 1:
             raise ValueError(f"{self._what}: a capacity of {capacity} rows; give 1 or more")
         module = self._library.module
-        self._table = module.make_embeddings(
+        return module.make_embeddings(
             self._library.place(),
             _DTYPES[self.dtype],
             o["dim"],
@@ -638,22 +638,24 @@ class Table(torch.nn.Module):
         }
 
     def _restore(self, state, capacity, seed, steps, updates):
-        """Puts entries into a new table."""
-        self._ready_for(self.capacity if self.policy is not None else max(self.capacity, capacity))
+        """Puts entries into a new table, which takes the place of the one here if all of them found a row."""
+        table = self._new_table(self.capacity if self.policy is not None else max(self.capacity, capacity))
         library = self._library
         parts = ("slots", "ids", "features", "steps", "scores", "rows")
         columns = [library.column(state[part].to(self.device)) for part in parts]
-        same = seed == self._options["seed"] and capacity == self.capacity
+        same = seed == self._options["seed"] and capacity == table.capacity
         place = library.place()
-        lost = self._table.restore(place, *columns, same)
-        self._table.set_steps(place, steps, updates)
-        self._step = steps
-        self._moved()
+        lost = table.restore(place, *columns, same)
         if lost:
             raise ValueError(
                 f"{self._what}: {plural(lost, 'key')} of {len(state['ids'])} found no row in a table of "
-                f"{self.capacity}; load into a larger one"
+                f"{table.capacity}; load into a larger one"
             )
+        table.set_steps(place, steps, updates)
+        self._table, self._step = table, steps
+        self._unplaced = self._forgotten = 0
+        self._erased.clear()
+        self._moved()
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
@@ -676,7 +678,11 @@ class Table(torch.nn.Module):
         unexpected.extend(
             key for key in state if key.startswith(prefix) and key[len(prefix) :] not in names and strict
         )
-        _, dim, optimizer, dtype, policy, capacity, seed, steps, updates = state[prefix + "about"].tolist()
+        about = state[prefix + "about"]
+        if about.shape != (9,) or about.dtype != torch.int64 or about[0] != 1 or (about[1:] < 0).any():
+            errors.append(f"{prefix}: not what a table of this version of roost has saved")
+            return
+        _, dim, optimizer, dtype, policy, capacity, seed, steps, updates = about.tolist()
         mine = [
             self.dim,
             _OPTIMIZERS[self.optimizer],

@@ -492,6 +492,19 @@ TEST(embedding_table, what_is_restored_goes_on_as_before) {
     EXPECT_EQ(same.restore(test_place(), all, rows.span(), true), 0);
     EXPECT_EQ(larger.restore(test_place(), all, rows.span(), false), 0);
     EXPECT_THROW(larger.restore(test_place(), all, rows.span(), false), roost::invalid_argument);
+    table twice(test_place(), options);
+    auto damaged = t.entries(test_place());
+    auto ids_of_two = roost::copy_to_host(test_place(), damaged.ids);
+    for (std::size_t i = 0; i + 1 < ids_of_two.size(); ++i) {
+      if (roost::copy_to_host(test_place(), damaged.slots)[i] / 128 !=
+          roost::copy_to_host(test_place(), damaged.slots)[i + 1] / 128)
+        continue;
+      ids_of_two[i] = ids_of_two[i + 1];
+      break;
+    }
+    damaged.ids = here(ids_of_two);
+    EXPECT_THROW(twice.restore(test_place(), damaged, rows.span(), true), roost::invalid_argument);
+    EXPECT_EQ(twice.size(test_place()), 0);
     table other(test_place(), larger.options());
     EXPECT_THROW(other.restore(test_place(), all, rows.span(), true), roost::invalid_argument);
     const auto counts = t.counts(test_place());

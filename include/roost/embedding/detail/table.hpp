@@ -130,6 +130,11 @@ struct is_wrong_slot {
   }
 };
 
+struct is_elsewhere {
+  const std::uint32_t *slots, *others;
+  ROOST_FN bool operator()(std::size_t i) const { return slots[i] != others[i]; }
+};
+
 struct read_keys {
   const embedding_key* keys;
   std::uint64_t seed;
@@ -540,6 +545,14 @@ std::size_t embedding_table<Place, Value>::put_entries(const Place& place,
   }
   place.for_each(n, detail::write_embeddings{table_, ids, slots.data(), entries.steps.data(),
                                              entries.scores.data(), same_slots});
+  if (same_slots) {  // a key that comes twice has but one slot
+    array<std::uint32_t, Place> known(place, n);
+    find(place, batch, known.span());
+    if (place.sum(n, detail::is_elsewhere{slots.data(), known.data()}) != 0) {
+      place.fill(tags_.data(), 0, tags_.bytes());
+      detail::raise<invalid_argument>({"roost::embedding_table::restore: a key that comes twice"});
+    }
+  }
   const std::size_t words = rows_.stride / 4;
   place.for_each(n * words, detail::copy_whole_rows{rows, order, rows_.data, slots.data(), words});
   return place.sum(n, detail::is_value<std::uint32_t>{slots.data(), detail::no_slot});
