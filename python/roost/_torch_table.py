@@ -1,9 +1,11 @@
 """roost.torch.Table: rows that are learned, by key, with a fixed budget."""
 
 import contextlib
-import itertools
 import os
+import shutil
+import warnings
 import weakref
+import zlib
 
 import numpy as np
 import torch
@@ -19,21 +21,21 @@ _DTYPES = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "f
 _NONE = (0, 0, 0)  # a column of nothing
 
 
-_numbers = itertools.count(1)
-_all = weakref.WeakValueDictionary()  # tables by number: operators take tensors and numbers
-
-
 class _Step:
     """A forward pass that waits for its backward pass: until then, or until nothing can come, its keys keep
     their rows."""
 
+    table, number, waits = None, 0, False
+
     def __init__(self, table):
         self.table = weakref.ref(table)
         self.number, self.generation = table._step, table._generation
+        self.waits = True
         table._running[self.number] = True
 
     def end(self):
-        table = self.table()
+        table = self.table() if self.waits else None
+        self.waits = False
         if table is not None:
             table._running.pop(self.number, None)
 
@@ -44,6 +46,7 @@ class _Lookup(torch.autograd.Function):
     """A training step. The rows are no tensor of torch: their gradient is what the table learns from."""
 
     @staticmethod
+    @torch.compiler.disable
     def forward(ctx, anchor, table, batch):
         out, slots = table._look_up(batch)
         ctx.table, ctx.batch, ctx.slots, ctx.step = table, batch, slots, _Step(table)
@@ -52,85 +55,9 @@ class _Lookup(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
-        ctx.table._learn(ctx.batch, ctx.slots, gradient, ctx.step.generation)
+        ctx.table._learn(ctx.batch, ctx.slots, gradient, ctx.step)
         ctx.step.end()
         return torch.zeros_like(ctx.table._anchor), None, None
-
-
-# The same for compiled code. What backward returns for the anchor keeps the update alive there.
-
-
-@torch.library.custom_op("roost::table_rows", mutates_args=())
-def _rows_op(
-    anchor: torch.Tensor,
-    ids: torch.Tensor,
-    offsets: torch.Tensor | None,
-    features: torch.Tensor | None,
-    scores: torch.Tensor | None,
-    number: int,
-    feature: int,
-    mean: bool,
-    include_last: bool,
-    training: bool,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    table = _all[number]
-    feature = feature if features is None else features
-    batch = _Batch(table, ids, offsets, feature, scores, mean, include_last, training)
-    if not training:
-        return table._find(batch)
-    out, slots = table._look_up(batch)
-    table._compiled.append(_Step(table))
-    return out, slots
-
-
-@_rows_op.register_fake
-def _(anchor, ids, offsets, features, scores, number, feature, mean, include_last, training):
-    if offsets is None:
-        shape = ids.shape
-    else:
-        shape = (offsets.shape[0] - (1 if include_last else 0),)
-    slots = ids.new_empty((ids.numel(),), dtype=torch.int32)
-    return anchor.new_empty((*shape, anchor.shape[1])), slots
-
-
-@torch.library.custom_op("roost::table_update", mutates_args=())
-def _update_op(
-    anchor: torch.Tensor,
-    gradient: torch.Tensor,
-    slots: torch.Tensor,
-    ids: torch.Tensor,
-    offsets: torch.Tensor | None,
-    features: torch.Tensor | None,
-    number: int,
-    feature: int,
-    mean: bool,
-    include_last: bool,
-) -> torch.Tensor:
-    table = _all[number]
-    feature = feature if features is None else features
-    batch = _Batch(table, ids, offsets, feature, None, mean, include_last, False)
-    step = table._compiled.pop(0)
-    table._learn(batch, slots, gradient, step.generation)
-    step.end()
-    return torch.zeros_like(anchor)
-
-
-@_update_op.register_fake
-def _(anchor, gradient, slots, ids, offsets, features, number, feature, mean, include_last):
-    return torch.empty_like(anchor)
-
-
-def _keep(ctx, inputs, output):
-    anchor, ids, offsets, features, _, *ctx.others, _ = inputs
-    ctx.save_for_backward(anchor, output[1], ids, offsets, features)
-
-
-def _backward(ctx, gradient, _):
-    anchor, slots, ids, offsets, features = ctx.saved_tensors
-    return _update_op(anchor, gradient, slots, ids, offsets, features, *ctx.others), *[None] * 9
-
-
-_rows_op.register_autograd(_backward, setup_context=_keep)
 
 
 class _Batch:
@@ -250,7 +177,9 @@ class Table(torch.nn.Module):
         lookups, counted exactly; "score", the one with the least of your scores; None: no key, the table
         grows (then each training step waits for the GPU).
     admit : int
-        How many lookups a key needs before it gets a row; counted in a sketch, which may count too many.
+        How many lookups a key needs before it gets a row; counted in a sketch of two counters a row, which
+        counts too many where new ids are many more than rows, and forgets half in 1024 steps. The sketch is
+        not part of a snapshot. Only with a policy.
     initializer : tuple
         ("normal", mean, deviation), ("uniform", least, greatest) or ("constant", number). A new row is a
         function of `seed` and the key: a key that lost its row and comes again begins as it did.
@@ -272,8 +201,12 @@ class Table(torch.nn.Module):
     in training those that are not admitted, or whose bucket is full of keys of running steps. The latter are
     counted (`counts`); their gradients are dropped.
 
+    While a forward pass waits for its backward pass, no key that was looked up since loses its row: `detach`
+    results that you keep. Under `torch.compile` a table is a break of the graph, so not `fullgraph=True`.
+
     Rows are no parameters: do not give the table to an optimizer of torch. Gradients of one backward pass are
-    added up by key, in the order of the batch, and applied at once; there is no accumulation over passes. Not
+    added up by key, in the order of the batch, and applied at once; there is no accumulation over passes, and
+    no second backward pass. A table takes 2^32 - 1 steps. Not
     for several threads at once. `half` and `to(dtype)` leave the rows as they are; `to(device)` moves them.
 
     It is made after Stadium hashing (Khorasani et al., 2015) and HierarchicalKV (arXiv 2603.17168).
@@ -327,31 +260,36 @@ class Table(torch.nn.Module):
             "seed": _whole_number(seed, what, "seed"),
             "initializer": _initializer(initializer, what),
         }
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise ValueError(f"{what}: betas={betas!r}; give two numbers")
         self._rates = [float(lr), *map(float, betas), float(eps), float(weight_decay)]
-        if any(not np.isfinite(rate) for rate in self._rates):
-            raise ValueError(f"{what}: rates {self._rates}; give finite numbers")
+        self._check_rates(self._rates)
         if self._options["dim"] < 1 or self._options["admit"] < 1 or self._options["keep_evicted"] < 0:
             raise ValueError(f"{what}: dim and admit are at least 1, keep_evicted at least 0")
+        if self._options["admit"] >= 2**32 or (policy is None and self._options["admit"] > 1):
+            raise ValueError(
+                f"{what}: admit={admit}; give less than 2^32, and 1 where the policy is None: a table that "
+                "grows has a row for every key"
+            )
         anchor = torch.empty(0, device=device)
         self._make(_whole_number(capacity, what, "capacity"), anchor.device)
 
     def _make(self, capacity, device):
         """A new, empty table on a device."""
-        self._anchor = torch.zeros(0, self.dim, dtype=self.dtype, device=device, requires_grad=True)
-        self._library = take(self._anchor.detach().float(), self._what)[1]
-        self._table = self._new_table(capacity)
+        anchor = torch.zeros(0, self.dim, dtype=self.dtype, device=device, requires_grad=True)
+        library = take(anchor.detach().float(), self._what)[1]
+        table = self._new_table(capacity, library)
+        self._anchor, self._library, self._table = anchor, library, table
         self._step, self._running, self._generation = 0, {}, 0
-        self._erased, self._compiled = [], []
-        self._number = next(_numbers)
-        _all[self._number] = self
+        self._erased = []
 
-    def _new_table(self, capacity):
+    def _new_table(self, capacity, library):
         o = self._options
         if capacity < 1:
             raise ValueError(f"{self._what}: a capacity of {capacity} rows; give 1 or more")
-        module = self._library.module
+        module = library.module
         return module.make_embeddings(
-            self._library.place(),
+            library.place(),
             _DTYPES[self.dtype],
             o["dim"],
             capacity,
@@ -364,6 +302,15 @@ class Table(torch.nn.Module):
             o["keep_evicted"],
             o["seed"],
         )
+
+    def _check_rates(self, rates):
+        with np.errstate(over="ignore"):
+            narrow = np.array(rates).astype(np.float32)
+        if not np.isfinite(narrow).all() or (narrow < 0).any() or (narrow[1:3] >= 1).any():
+            raise ValueError(
+                f"{self._what}: lr, betas, eps and weight_decay of {rates}; give finite numbers of 0 or more, "
+                "betas below 1"
+            )
 
     @property
     def features(self):
@@ -382,7 +329,9 @@ class Table(torch.nn.Module):
 
     @lr.setter
     def lr(self, rate):
-        self._rates[0] = float(rate)
+        rates = [float(rate), *self._rates[1:]]
+        self._check_rates(rates)
+        self._rates = rates
         module = self._library.module
         self._table.set_rates(self._library.place(), module.Rates(*self._rates))
 
@@ -410,20 +359,6 @@ class Table(torch.nn.Module):
         """
         if mode not in ("sum", "mean"):
             raise ValueError(f"{self._what}: mode={mode!r}; give 'sum' or 'mean'")
-        if torch.compiler.is_compiling():
-            feature, features = (0, table) if isinstance(table, torch.Tensor) else (table, None)
-            return _rows_op(
-                self._anchor,
-                ids,
-                offsets,
-                features,
-                scores,
-                self._number,
-                feature,
-                mode == "mean",
-                include_last_offset,
-                self.training,
-            )[0]
         batch = _Batch(self, ids, offsets, table, scores, mode == "mean", include_last_offset, self.training)
         if not self.training:
             return self._find(batch)[0]
@@ -439,8 +374,7 @@ class Table(torch.nn.Module):
         out, slots = self._outputs(batch)
         library = self._library
         while True:
-            self._step += 1
-            oldest = min(self._running, default=self._step)
+            oldest = self._begin_step()
             self._table.look_up(
                 library.place(),
                 batch.words,
@@ -450,6 +384,20 @@ class Table(torch.nn.Module):
             )
             if self.policy is not None or not self._lacks_rows():
                 return out, slots
+
+    def _begin_step(self):
+        """The oldest step whose keys keep their rows."""
+        if self._step >= 2**32 - 1:
+            raise RuntimeError(f"{self._what}: 2^32 - 1 steps; load a snapshot into a new table to go on")
+        self._step += 1
+        oldest = min(self._running, default=self._step)
+        if self._step - oldest == 100:
+            warnings.warn(
+                f"{self._what}: a forward pass 100 steps ago still waits for its backward pass, and no key "
+                "that was looked up since loses its row; detach() results that you keep",
+                stacklevel=4,
+            )
+        return oldest
 
     def _lacks_rows(self):
         """Whether the table has grown because keys found no row."""
@@ -467,8 +415,13 @@ class Table(torch.nn.Module):
 
     _unplaced = 0
 
-    def _learn(self, batch, slots, gradient, generation):
-        if generation != self._generation:
+    def _learn(self, batch, slots, gradient, step):
+        if not step.waits:
+            raise RuntimeError(
+                f"{self._what}: a second backward pass, or one that failed before; its rows may belong to "
+                "other keys by now; call forward again"
+            )
+        if step.generation != self._generation:
             raise RuntimeError(
                 f"{self._what}: rows were erased, moved or loaded between a forward pass and its backward "
                 "pass; call forward again"
@@ -518,8 +471,7 @@ class Table(torch.nn.Module):
         self._same_device(rows, "rows")
         library = self._library
         while True:
-            self._step += 1
-            oldest = min(self._running, default=self._step)
+            oldest = self._begin_step()
             column = library.column(rows.detach())
             self._table.assign(library.place(), batch.words, column, self._step - oldest)
             if self.policy is not None or not self._lacks_rows():
@@ -593,18 +545,20 @@ class Table(torch.nn.Module):
         Raises
         ------
         RuntimeError
-            `keep_evicted` was too small: some keys that lost their rows are not known. Take a snapshot.
+            Some keys that lost their rows are not known: `keep_evicted` was too small, or the table was loaded
+            or copied since. Take a snapshot; the next call goes on from there.
         """
         before = self.counts()["forgotten"]
-        if self._options["keep_evicted"] == 0 or before != self._forgotten:
-            self._forgotten = before
+        if self._options["keep_evicted"] == 0 or before != self._forgotten or self._loaded:
+            self._forgotten, self._loaded = before, False
             raise RuntimeError(
-                f"{self._what}: keys that lost their rows were not remembered; make the table with a larger "
-                "keep_evicted, and take a snapshot now"
+                f"{self._what}: keys that lost their rows are not known: keep_evicted is too small, or the table "
+                "was loaded or copied since; take a snapshot now"
             )
         gone = [self.evicted(), *self._erased]
         self._erased = []
-        state = self._entries(_whole_number(since, self._what, "since"))
+        since = _whole_number(since, self._what, "since")
+        state = self._entries(min(since, 2**32 - 1))
         weights = state.pop("rows")[:, : self.dim * self.dtype.itemsize].contiguous().view(self.dtype)
         return {
             "ids": state["ids"],
@@ -612,10 +566,11 @@ class Table(torch.nn.Module):
             "rows": weights,
             "gone": torch.cat([ids for ids, _ in gone]),
             "gone_features": torch.cat([f.view(torch.int16) for _, f in gone]).view(torch.uint16),
-            "steps": self.counts()["steps"],
+            # Rows of a pass that waits for its backward pass change later.
+            "steps": min(self._running, default=self.counts()["steps"] + 1) - 1,
         }
 
-    _forgotten = 0
+    _forgotten, _loaded = 0, False
 
     def _entries(self, since=0):
         """All that the table knows of its keys, as tensors."""
@@ -639,13 +594,17 @@ class Table(torch.nn.Module):
 
     def _restore(self, state, capacity, seed, steps, updates):
         """Puts entries into a new table, which takes the place of the one here if all of them found a row."""
-        table = self._new_table(self.capacity if self.policy is not None else max(self.capacity, capacity))
+        table = self._new_table(
+            self.capacity if self.policy is not None else max(self.capacity, capacity), self._library
+        )
         library = self._library
         parts = ("slots", "ids", "features", "steps", "scores", "rows")
         columns = [library.column(state[part].to(self.device)) for part in parts]
         same = seed == self._options["seed"] and capacity == table.capacity
         place = library.place()
         lost = table.restore(place, *columns, same)
+        if not lost and table.size(place) != len(state["ids"]):
+            raise ValueError(f"{self._what}: a key that comes twice")
         if lost:
             raise ValueError(
                 f"{self._what}: {plural(lost, 'key')} of {len(state['ids'])} found no row in a table of "
@@ -653,7 +612,7 @@ class Table(torch.nn.Module):
             )
         table.set_steps(place, steps, updates)
         self._table, self._step = table, steps
-        self._unplaced = self._forgotten = 0
+        self._unplaced, self._forgotten, self._loaded = 0, 0, True
         self._erased.clear()
         self._moved()
 
@@ -683,6 +642,16 @@ class Table(torch.nn.Module):
             errors.append(f"{prefix}: not what a table of this version of roost has saved")
             return
         _, dim, optimizer, dtype, policy, capacity, seed, steps, updates = about.tolist()
+        of_types = {"slots": torch.int32, "ids": torch.int64, "features": torch.int16, "steps": torch.int32}
+        of_types |= {"scores": torch.int64, "rows": torch.uint8}
+        wrong = [n for n, t in of_types.items() if getattr(state[prefix + n], "dtype", None) != t]
+        if wrong or max(steps, updates) >= 2**32:
+            errors.append(f"{prefix}: {', '.join(wrong) or 'steps'} of another type or size than was saved")
+            return
+        last = state[prefix + "steps"].view(torch.uint32).to(torch.int64)
+        if len(last) and last.max() > steps:
+            errors.append(f"{prefix}: keys were looked up after the last step")
+            return
         mine = [
             self.dim,
             _OPTIMIZERS[self.optimizer],
@@ -715,18 +684,23 @@ class Table(torch.nn.Module):
         ----------
         file : path
         """
-        file = os.fspath(file)
+        file = os.path.realpath(os.fsdecode(file))  # what a link names is replaced, not the link
+        if os.path.exists(file) and not os.path.isfile(file):
+            raise OSError(f"{self._what}: {file} is no regular file; give the name of one")
         part = f"{file}.{os.getpid()}.part"
+        state = self.state_dict()
         try:
             with open(part, "wb") as out:
-                torch.save(self.state_dict(), out)
+                torch.save({"state": state, "checksum": _checksum(state)}, out)
                 out.flush()
                 os.fsync(out.fileno())
+            if os.path.exists(file):
+                shutil.copymode(file, part)
             os.replace(part, file)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(part)
-        folder = os.open(os.path.dirname(os.path.abspath(file)), os.O_RDONLY)
+        folder = os.open(os.path.dirname(file), os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
@@ -741,7 +715,16 @@ class Table(torch.nn.Module):
         RuntimeError
             The file is damaged, or of a table of another dim, optimizer, dtype or policy.
         """
-        self.load_state_dict(torch.load(file, map_location="cpu", weights_only=True))
+        with open(file, "rb") as data:
+            try:
+                saved = torch.load(data, map_location="cpu", weights_only=True)
+                right = saved["checksum"] == _checksum(saved["state"])
+            except Exception as error:  # noqa: BLE001 (whatever torch's readers say of other bytes)
+                why = str(error).split("\n")[0]
+                raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot: {why}") from None
+        if not right:
+            raise RuntimeError(f"{self._what}: {file} is damaged: its checksum is another one")
+        self.load_state_dict(saved["state"])
 
     def _apply(self, function, *arguments, **named):
         result = super()._apply(function, *arguments, **named)
@@ -764,7 +747,7 @@ class Table(torch.nn.Module):
 
     def __getstate__(self):
         state = self.__dict__.copy()
-        for name in ("_table", "_library", "_anchor", "_running", "_erased", "_compiled", "_number"):
+        for name in ("_table", "_library", "_anchor", "_running", "_erased"):
             del state[name]
         return state | {"_state": self.state_dict(), "_capacity": self.capacity, "_device": self.device}
 
@@ -776,6 +759,15 @@ class Table(torch.nn.Module):
 
     def extra_repr(self):
         return f"{self.capacity} rows of {self.dim} {self.dtype}, {self.optimizer}, policy={self.policy!r}"
+
+
+def _checksum(state):
+    """Of the names, types, shapes and bytes of tensors."""
+    crc = 0
+    for name, tensor in sorted(state.items()):
+        crc = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), crc)
+        crc = zlib.crc32(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy(), crc)
+    return crc
 
 
 def _initializer(given, what):
