@@ -39,7 +39,10 @@ class Table(torch.nn.Module):
     optimizer: str
     policy: str | None
     dtype: torch.dtype
-    lr: float
+    @property
+    def lr(self) -> float: ...
+    @lr.setter
+    def lr(self, rate: float) -> None: ...
     @property
     def features(self) -> bool: ...
     @property
