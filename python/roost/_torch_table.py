@@ -137,7 +137,12 @@ class _Batch:
     def _numbers(table, given, n, name, dtype, end):
         """One unsigned number for each id. Types that have others are checked, which waits for a GPU."""
         what = table._what
-        if not isinstance(given, torch.Tensor) or given.dtype.is_floating_point or given.dtype.is_complex:
+        if (
+            not isinstance(given, torch.Tensor)
+            or given.dtype.is_floating_point
+            or given.dtype.is_complex
+            or given.dtype is torch.bool
+        ):
             raise TypeError(
                 f"{what}: {name} of type {getattr(given, 'dtype', type(given).__name__)}; "
                 "pass a tensor of integers"
@@ -781,6 +786,10 @@ def _initializer(given, what):
     numbers = [float(x) for x in numbers] or {"normal": [0.0, 1.0], "uniform": [0.0, 1.0], "constant": [0.0]}[
         kind
     ]
-    if not all(np.isfinite(numbers)) or (kind == "uniform" and numbers[0] > numbers[1]):
-        raise ValueError(f"{what}: initializer={given!r}; give finite numbers, the least first")
+    with np.errstate(over="ignore"):
+        narrow = np.isfinite(np.array(numbers).astype(np.float32)).all()
+    if not narrow or (kind == "uniform" and numbers[0] > numbers[1]) or (kind == "normal" and numbers[1] < 0):
+        raise ValueError(
+            f"{what}: initializer={given!r}; give finite numbers of float32, the least first, no deviation below 0"
+        )
     return _INITIALIZERS[kind], numbers[0], numbers[1] if len(numbers) > 1 else 0.0

@@ -307,6 +307,8 @@ def test_numbers_are_kept_or_refused(device):
         {"dtype": torch.float64},
         {"initializer": ("normal", 1)},
         {"initializer": ("uniform", 2, 1)},
+        {"initializer": ("normal", 0, -1)},
+        {"initializer": ("constant", 1e300)},
         {"lr": float("nan")},
         {"admit": 0},
         {"keep_evicted": -1},
