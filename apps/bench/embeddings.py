@@ -5,8 +5,8 @@
 Ten features, 104,857 ids each a step from a power law of exponent 1.05 (seed 42), rows of 128 floats, the
 optimizer in the backward pass. After a pass over 100 batches to warm up, the same batches are timed by CUDA
 events: forward, backward, and forward in evaluation; torch and Python included, a wait after each step. The
-table is filled with other keys first. Rows are verified: those of the first step in double precision, those of
-the last one against a lookup. Needs a GPU of 28 GB, torch, and roost's module for GPUs.
+table is filled with other keys first. Rows are verified: those of the first step in double precision, those
+of the last one against a lookup. Needs a GPU of 28 GB, torch, and roost's module for GPUs.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python apps/bench/solids.py [--sizes 1000 10000 100000 1000000] [--grids 128 256 512] [--runs 5]
 
-Packages that are not there are left out. Both meshes, a bumpy ball and a ring that goes through it, have about
-as many triangles as the size says. A run goes from arrays of corners and triangles to the volume of the
+Packages that are not there are left out. Both meshes, a bumpy ball and a ring that goes through it, have
+about as many triangles as the size says. A run goes from arrays of corners and triangles to the volume of the
 result, and `mesh` to the arrays of its mesh as well; the programs take turns, and the least time is printed:
 milliseconds from begin to end, and in brackets of the processors. `off` is how far the volume is from that of
 the first exact one. The exact programs must agree to 10^-6, and voxels to a voxel around the surface.

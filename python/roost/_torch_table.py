@@ -313,8 +313,8 @@ class Table(torch.nn.Module):
             narrow = np.array(rates).astype(np.float32)
         if not np.isfinite(narrow).all() or (narrow < 0).any() or (narrow[1:3] >= 1).any():
             raise ValueError(
-                f"{self._what}: lr, betas, eps and weight_decay of {rates}; give finite numbers of 0 or more, "
-                "betas below 1"
+                f"{self._what}: lr, betas, eps and weight_decay of {rates}; give finite numbers, "
+                "0 or more, betas below 1"
             )
 
     @property
@@ -550,15 +550,15 @@ class Table(torch.nn.Module):
         Raises
         ------
         RuntimeError
-            Some keys that lost their rows are not known: `keep_evicted` was too small, or the table was loaded
-            or copied since. Take a snapshot; the next call goes on from there.
+            Some keys that lost their rows are not known: `keep_evicted` was too small, or the table was
+            loaded or copied since. Take a snapshot; the next call goes on from there.
         """
         before = self.counts()["forgotten"]
         if self._options["keep_evicted"] == 0 or before != self._forgotten or self._loaded:
             self._forgotten, self._loaded = before, False
             raise RuntimeError(
-                f"{self._what}: keys that lost their rows are not known: keep_evicted is too small, or the table "
-                "was loaded or copied since; take a snapshot now"
+                f"{self._what}: keys that lost their rows are not known: keep_evicted is too small, or the "
+                "table was loaded or copied since; take a snapshot now"
             )
         gone = [self.evicted(), *self._erased]
         self._erased = []
@@ -780,8 +780,8 @@ def _initializer(given, what):
     wanted = {"normal": 2, "uniform": 2, "constant": 1}.get(kind)
     if wanted is None or len(numbers) not in (0, wanted):
         raise ValueError(
-            f"{what}: initializer={given!r}; give ('normal', mean, deviation), ('uniform', least, greatest) or "
-            "('constant', number)"
+            f"{what}: initializer={given!r}; give ('normal', mean, deviation), ('uniform', least, "
+            "greatest) or ('constant', number)"
         )
     numbers = [float(x) for x in numbers] or {"normal": [0.0, 1.0], "uniform": [0.0, 1.0], "constant": [0.0]}[
         kind
@@ -790,6 +790,7 @@ def _initializer(given, what):
         narrow = np.isfinite(np.array(numbers).astype(np.float32)).all()
     if not narrow or (kind == "uniform" and numbers[0] > numbers[1]) or (kind == "normal" and numbers[1] < 0):
         raise ValueError(
-            f"{what}: initializer={given!r}; give finite numbers of float32, the least first, no deviation below 0"
+            f"{what}: initializer={given!r}; give finite numbers of float32, the least first, "
+            "no deviation below 0"
         )
     return _INITIALIZERS[kind], numbers[0], numbers[1] if len(numbers) > 1 else 0.0

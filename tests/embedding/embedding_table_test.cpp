@@ -649,6 +649,21 @@ TEST(embedding_table, a_key_in_all_lookups_of_a_large_batch_is_one_row) {
   EXPECT_EQ(gathered(t, batch, slots)[7], -0.01f * (static_cast<float>(n) / 1024));
 }
 
+TEST(embedding_table, thousands_of_keys_fill_more_than_a_tile) {
+  table t(test_place(), {.dim = 2,
+                         .capacity = 20'000,
+                         .optimizer = roost::optimizer::sgd,
+                         .initializer = {roost::row_initializer::kind::constant, 0, 0}});
+  const std::size_t keys = 5000, times = 70;  // more sums than are joined at a time
+  ids_type ids(keys * times);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<i64>(i % keys);
+  const auto batch = batch_of(ids);
+  const auto slots = inserted(t, batch);
+  update(t, batch, slots, std::vector<float>(ids.size() * 2, 0.5f));
+  const auto rows = gathered(t, batch, slots);
+  for (const float x : rows) ASSERT_EQ(x, -0.01f * (0.5f * times));
+}
+
 TEST(embedding_table, wrong_arguments_are_refused) {
   const auto& place = test_place();
   EXPECT_THROW(table(place, {.dim = 0, .capacity = 5}), roost::invalid_argument);
