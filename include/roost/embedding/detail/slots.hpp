@@ -147,7 +147,7 @@ struct claimed_keys {
   std::uint32_t* any = nullptr;      // not 0: some key is missing
 };
 
-/// Two counters for each key, of which the smaller one counts.
+/// A count-min sketch: a key's lookups are the smaller one of its two counters.
 struct lookup_sketch {
   std::uint32_t* counters = nullptr;  // or null: all keys are admitted
   std::uint64_t width = 0;            // of each of the two
