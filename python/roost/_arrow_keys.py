@@ -5,7 +5,7 @@ import functools
 from ._arrow import _BOOL, _INT64, _UINT8, DeviceColumn, DeviceTable
 from ._exact import is_python
 from ._frames import Device, may_be_device, of_capsules
-from ._keys import numpy_dtype, same_place
+from ._keys import argsort_by, same_place
 from ._libraries import same_device, take
 from ._strings import ArrayKind
 
@@ -105,13 +105,7 @@ class ArrowKind(ArrayKind):
 
     def argsort(self, rows, library):
         """Ascending by columns, nulls last."""
-        order = None
-        for key in [key for column in self.columns for key in column.take(rows).sort_keys()][::-1]:
-            key = key if order is None else library.rows(key, order)
-            dtype = numpy_dtype(key)
-            by = library.argsort_floats(key, dtype) if dtype.kind == "f" else library.argsort(key)
-            order = by if order is None else library.rows(order, by)
-        return order
+        return argsort_by([key for column in self.columns for key in column.take(rows).sort_keys()], library)
 
     def result(self, rows, library):
         taken = tuple(column.take(rows) for column in self.columns)

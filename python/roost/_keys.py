@@ -301,3 +301,14 @@ def _common(a, x, b, y, what):
                 if dtype.kind == "f" and own_floats(own).any():  # in a wider type all would be others
                     raise
     return common_type(numpy_dtype(a), numpy_dtype(b))
+
+
+def argsort_by(keys, library):
+    """The order of rows by several arrays, the first one first: stable sorts by each, from the last one on."""
+    order = None
+    for key in keys[::-1]:
+        key = key if order is None else library.rows(key, order)
+        dtype = numpy_dtype(key)
+        by = library.argsort_floats(key, dtype) if dtype.kind == "f" else library.argsort(key)
+        order = by if order is None else library.rows(order, by)
+    return order

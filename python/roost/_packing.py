@@ -15,6 +15,7 @@ from ._columns import Column, bitmap_of, kind_of_column, of_values, take_column
 from ._exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
 from ._frames import frames_of, objects_at, of_capsules, take_rows
 from ._keys import (
+    argsort_by,
     encode_strings_too,
     encode_two,
     keys_of,
@@ -656,13 +657,7 @@ class ColumnsKind:
 
     def argsort(self, keys, library):
         """Ascending by columns, nulls last."""
-        order = None
-        for key in [part for column in keys for part in column.sort_keys()][::-1]:
-            key = key if order is None else library.rows(key, order)
-            dtype = numpy_dtype(key)
-            by = library.argsort_floats(key, dtype) if dtype.kind == "f" else library.argsort(key)
-            order = by if order is None else library.rows(order, by)
-        return order
+        return argsort_by([part for column in keys for part in column.sort_keys()], library)
 
     def result(self, keys, library):
         if self.frames is None:

@@ -46,7 +46,6 @@ class _Lookup(torch.autograd.Function):
     """A training step. The rows are no tensor of torch: their gradient is what the table learns from."""
 
     @staticmethod
-    @torch.compiler.disable
     def forward(ctx, anchor, table, batch):
         out, slots = table._look_up(batch)
         ctx.table, ctx.batch, ctx.slots, ctx.step = table, batch, slots, _Step(table)
@@ -340,6 +339,7 @@ class Table(torch.nn.Module):
         module = self._library.module
         self._table.set_rates(self._library.place(), module.Rates(*self._rates))
 
+    @torch.compiler.disable  # torch would merge or drop calls, which change rows
     def forward(self, ids, offsets=None, *, table=0, scores=None, mode="sum", include_last_offset=False):
         """The rows of ids, or of bags of ids.
 

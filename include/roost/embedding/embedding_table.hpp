@@ -73,7 +73,8 @@ class embedding_table {
 
   /// A training step: the slot of each id; new keys get rows. ~0 for an id that gets none. `slots`: one for
   /// each id, memory of the place. `running`: how many steps before this one still expect an update: their
-  /// keys keep their rows, too. Throws invalid_argument for spans of other sizes, out_of_memory.
+  /// keys keep their rows, too. Throws invalid_argument for spans of other sizes, and
+  /// out_of_memory: then keys that have rows count as looked up, and new ones got none.
   void insert(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
               std::uint32_t running = 0);
 
