@@ -61,9 +61,8 @@ class pages {
   };
 
   [[noreturn]] static void throw_no_memory(std::size_t bytes) {
-    detail::raise<out_of_memory>({"roost::stadium_map: the system has no memory for ", bytes,
-                                  " bytes of keys and values, ", bytes_of_host(),
-                                  " are all that it has; use fewer keys or a higher load factor"});
+    detail::raise<out_of_memory>({"roost: a table needs ", bytes, " bytes, but the system has only ",
+                                  bytes_of_host(), "; make it smaller"});
   }
   static void expect_room(std::size_t bytes) {
     if (bytes > bytes_of_host()) throw_no_memory(bytes);
@@ -155,7 +154,7 @@ class reachable<cuda> {
     if (is_larger) return;
     if (!pin())
       detail::raise<device_error>(
-          {"roost::stadium_map: host memory that was pinned can no longer be; the map cannot be used"});
+          {"roost: host memory that was pinned can no longer be; the table cannot be used"});
     throw_no_memory(bytes - before, available);
   }
   static std::size_t free_bytes(const cuda& place) {
@@ -172,9 +171,8 @@ class reachable<cuda> {
 
   [[noreturn]] static void throw_no_memory(std::size_t bytes, std::size_t available) {
     detail::raise<out_of_memory>(
-        {"roost::stadium_map: ", bytes, " bytes of pinned host memory are more than the ", available,
-         " that can be had; let more bodies lie in GPU memory (stadium_options::bodies, budget), "
-         "or use fewer keys or a higher load factor"});
+        {"roost: a table needs ", bytes, " bytes of pinned host memory, more than the ", available,
+         " that can be had; let more of it lie in GPU memory, or make it smaller"});
   }
   /// True if work of the place can now access the pages, at the host's addresses.
   bool pin() {
