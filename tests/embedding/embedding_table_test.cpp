@@ -527,6 +527,92 @@ TEST(embedding_table, what_is_restored_goes_on_as_before) {
   }
 }
 
+/// Capacity, rows in the cache, and the optimizer.
+class cached : public testing::TestWithParam<std::tuple<u32, u32, roost::optimizer>> {};
+
+TEST_P(cached, rows_are_those_of_a_table_without_a_cache) {
+  const auto [capacity, rows, how] = GetParam();
+  constexpr u32 dim = 12;
+  std::mt19937_64 random(capacity + rows);
+  roost::embedding_options options{.dim = dim, .capacity = capacity, .optimizer = how};
+  table plain(test_place(), options);
+  options.cached_rows = rows;
+  table t(test_place(), options);
+  EXPECT_EQ(t.host_bytes(), rows < capacity ? t.capacity() * t.row_bytes() : 0);
+  EXPECT_EQ(plain.host_bytes(), 0);
+  // One table may be a step ahead of its updates.
+  std::vector<std::pair<batch_here, std::vector<u32>>> waiting;
+  for (int i = 0; i < 40; ++i) {
+    const std::size_t n = random() % 3 == 0 ? random() % 8 : random() % (capacity / 2);
+    const auto batch = batch_of(random_ids(random, n, 1 + random() % (2 * capacity)));
+    const auto running = static_cast<u32>(waiting.size());
+    if (random() % 2) t.prefetch(test_place(), batch.get(), running);
+    const auto rows_of_batch = [&](table& of) {
+      roost::array<u32, place_type> slots(test_place(), n);
+      roost::array<float, place_type> out(test_place(), n * dim);
+      of.look_up(test_place(), batch.get(), slots.span(), out.span(), running);
+      return std::pair(roost::copy_to_host(test_place(), slots), roost::copy_to_host(test_place(), out));
+    };
+    const auto [slots, out] = rows_of_batch(t);
+    ASSERT_EQ(rows_of_batch(plain), std::pair(slots, out)) << i;
+    waiting.emplace_back(batch_of(roost::copy_to_host(test_place(), batch.ids)), slots);
+    while (waiting.size() > random() % 3) {
+      const auto& [ids, of_ids] = waiting.front();
+      std::vector<float> g(of_ids.size() * dim);
+      for (float& x : g) x = std::uniform_real_distribution<float>(-1, 1)(random);
+      update(t, ids, of_ids, g);
+      update(plain, ids, of_ids, g);
+      waiting.erase(waiting.begin());
+    }
+    if (i % 4 == 1 && waiting.empty()) {  // what moves keys, or sets their rows
+      const auto other = batch_of(random_ids(random, 1 + random() % 100, 2 * capacity));
+      std::vector<float> given(other.ids.size() * dim);
+      for (float& x : given) x = std::uniform_real_distribution<float>(-1, 1)(random);
+      roost::array<float, place_type> lost(test_place(), given.size()),
+          lost_of_plain(test_place(), given.size());
+      const auto a = t.assign(test_place(), other.get(), here(given).span(), lost.span());
+      const auto b = plain.assign(test_place(), other.get(), here(given).span(), lost_of_plain.span());
+      std::map<i64, std::vector<float>> rows_of_lost[2];
+      const auto read = [&](const auto& keys, const auto& from, auto& into) {
+        const auto ids = roost::copy_to_host(test_place(), keys.ids);
+        const auto numbers = roost::copy_to_host(test_place(), from);
+        for (std::size_t k = 0; k < ids.size(); ++k)
+          into[ids[k]] = {numbers.begin() + k * dim, numbers.begin() + (k + 1) * dim};
+      };
+      read(a, lost, rows_of_lost[0]);
+      read(b, lost_of_plain, rows_of_lost[1]);
+      ASSERT_EQ(rows_of_lost[0], rows_of_lost[1]);
+      const auto gone = batch_of(random_ids(random, random() % 20, capacity));
+      t.erase(test_place(), gone.get());
+      plain.erase(test_place(), gone.get());
+    }
+    if (i == 20) {
+      waiting.clear();
+      t.reserve(test_place(), capacity + capacity / 2);
+      plain.reserve(test_place(), capacity + capacity / 2);
+    }
+  }
+  const auto all = t.entries(test_place());
+  const auto bytes_of = [&](const table& of, const auto& entries) {
+    roost::array<std::byte, place_type> bytes(test_place(), entries.ids.size() * of.row_bytes());
+    of.copy_rows(test_place(), entries.slots.span(), bytes.span());
+    return bytes;
+  };
+  const auto bytes = bytes_of(t, all);
+  EXPECT_EQ(roost::copy_to_host(test_place(), bytes),
+            roost::copy_to_host(test_place(), bytes_of(plain, plain.entries(test_place()))));
+  options.capacity = t.capacity();
+  table again(test_place(), options);
+  EXPECT_EQ(again.restore(test_place(), all, bytes.span(), true), 0);
+  EXPECT_EQ(roost::copy_to_host(test_place(), bytes),
+            roost::copy_to_host(test_place(), bytes_of(again, again.entries(test_place()))));
+}
+
+INSTANTIATE_TEST_SUITE_P(sizes, cached,
+                         testing::Combine(testing::Values(300, 2000, 30'000), testing::Values(1, 100, 9000),
+                                          testing::Values(roost::optimizer::adam,
+                                                          roost::optimizer::rowwise_adagrad)));
+
 TEST(embedding_table, reserve_keeps_all_rows) {
   std::mt19937_64 random(10);
   roost::embedding_options options{.dim = 5, .capacity = 100, .eviction = roost::eviction::none};
@@ -572,7 +658,7 @@ TEST(embedding_table, numbers_of_16_bits_are_rounded_to_the_nearest) {
   }
   std::mt19937 random(1);
   for (int i = 0; i < 1'000'000; ++i) {
-    const u32 bits = random();
+    const auto bits = static_cast<u32>(random());
     float x;
     std::memcpy(&x, &bits, 4);
     if (i % 2 == 0)

@@ -56,6 +56,10 @@ struct row_initializer {
 struct embedding_options {
   std::uint32_t dim = 0;     ///< numbers in a row, 1 to 65,536
   std::size_t capacity = 0;  ///< rows, 1 to 2^31 - 2^12; rounded up to whole buckets of 128
+  /// Rows in memory of the place, if not all of them: a cache of those used last, while all rows lie in host
+  /// memory, pinned for a GPU. What a step looks up comes to the cache; rows that find no place there are
+  /// read and changed in host memory. Results are the same as without. 0: all. Rounded up to 32.
+  std::size_t cached_rows = 0;
   roost::eviction eviction = eviction::least_recent;
   roost::optimizer optimizer = optimizer::adam;
   optimizer_rates rates = {};

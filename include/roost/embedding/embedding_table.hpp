@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "roost/detail/place/reachable.hpp"
 #include "roost/embedding/detail/update.hpp"
 #include "roost/embedding/embedding_options.hpp"
 #include "roost/place.hpp"
@@ -55,6 +56,8 @@ struct embedding_entries {
 /// once, except const calls. A table takes up to 2^32 - 1 steps. A slot is the number of a row; it belongs to
 /// its key until insert, assign, erase or restore give it to another one.
 ///
+/// With options.cached_rows, rows may be more than the place has memory for.
+///
 /// Memory: for each row its weights and what the optimizer keeps of it (nothing, 4, 4 * dim or 8 * dim
 /// bytes), rounded up to 16 bytes, and 13 to 23 bytes. Ideas: Stadium hashing (Khorasani et al. 2015) for
 /// small tickets beside large bodies; HierarchicalKV (arXiv 2603.17168) for eviction inside a bucket of 128.
@@ -91,6 +94,11 @@ class embedding_table {
   /// which it would begin with. `out`: batch.rows() * dim numbers.
   void gather(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<Value> out) const;
+
+  /// Brings the rows of the next step's ids to the cache (embedding_options::cached_rows), where another
+  /// stream can do so beside `update`, but beside no other call. `running`: as in `insert`, and the last
+  /// step.
+  void prefetch(const Place& place, const embedding_batch& batch, std::uint32_t running = 0);
 
   /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. The gradients of ids without a row are
   /// dropped.
@@ -147,6 +155,8 @@ class embedding_table {
   std::size_t row_bytes() const { return rows_.stride; }
   /// Bytes of memory of the place.
   std::size_t bytes() const;
+  /// Bytes of rows in host memory.
+  std::size_t host_bytes() const { return far_.bytes(); }
 
  private:
   detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t results, const char* what) const;
@@ -167,8 +177,12 @@ class embedding_table {
   auto rows_of(const detail::embedding_ids& ids, const std::uint32_t* slots) const;
   void check_rows(const embedding_batch& batch, std::size_t numbers, const char* what) const;
   void allocate(const Place& place);
-  std::size_t put_entries(const Place& place, const embedding_entries<Place>& entries, const std::byte* rows,
-                          const std::uint32_t* order, bool same_slots);
+  void allocate_rows(const Place& place, std::size_t n);
+  void fetch(const Place& place, std::span<const std::uint32_t> slots, std::uint32_t running,
+             std::uint32_t* next);
+  template <class Rows>
+  std::size_t put_entries(const Place& place, const embedding_entries<Place>& entries, const Rows& rows,
+                          bool same_slots);
   template <int Width>
   void update_pieces(const Place& place, const embedding_batch& batch, const std::uint32_t* slots,
                      const Value* gradients);
@@ -181,8 +195,11 @@ class embedding_table {
   embedding_options options_;
   detail::embedding_slots table_;
   detail::embedding_rows<Value> rows_;
+  detail::row_cache cache_;
   detail::lookup_sketch sketch_;
   array<std::byte, Place> bytes_of_rows_;
+  detail::reachable<Place> far_;
+  array<std::uint32_t, Place> where_, owners_, used_, waiting_;
   array<std::uint32_t, Place> tags_, steps_, heads_, counters_;
   array<std::uint64_t, Place> hashes_, scores_;
   array<std::uint16_t, Place> features_;

@@ -74,7 +74,7 @@ struct rows_of_ids {
   std::uint32_t lanes;
 
   ROOST_FN const Value* row(std::size_t i) const {
-    return slots[i] != no_slot ? rows.weights(slots[i]) : nullptr;
+    return slots[i] != no_slot ? rows.weights(rows.at(slots[i])) : nullptr;
   }
   ROOST_FN floats<Width> first_numbers(std::size_t i, std::uint32_t piece) const {
     return first_piece<Width>(initializer, beginning_of(ids[i], ids.seed), piece);
@@ -207,7 +207,7 @@ struct settle_claims {
           [&](std::uint32_t k) { return given + (first + parts.copied[k]) * dim; }, nothing,
           [&](std::uint32_t k) {
             const std::uint32_t position = found[first + parts.copied[k]] & ~is_missing;
-            return of.rows.weights(claimed.slots[position] & ~is_missing);
+            return of.rows.weights(of.rows.at(claimed.slots[position] & ~is_missing));
           });
     } else if (out != nullptr) {
       copy_rows<Width>(
@@ -233,6 +233,7 @@ struct settle_claims {
     if (given == nullptr) found[i] = has_row ? slot & ~is_missing : no_slot;
     if (given == nullptr ? out != nullptr : has_row && claimed.claims[position] == i + 1)
       parts.copied[team.fetch_add(parts.counts[3], 1u)] = k;
+    if (given != nullptr && has_row && claimed.claims[position] == i + 1) of.rows.mark(slot & ~is_missing);
   }
 
   ROOST_FN void count_all(const pieces& parts) const {
@@ -256,27 +257,11 @@ struct settle_claims {
     copy_rows<Width>(
         team, parts.counts[2], of.rows.dim, of.lanes,
         [&](std::uint32_t k) {
-          return static_cast<const Value*>(of.rows.weights(claimed.slots[parts.evictions[k]] & ~is_missing));
+          const std::uint32_t slot = claimed.slots[parts.evictions[k]] & ~is_missing;
+          return static_cast<const Value*>(of.rows.weights(of.rows.at(slot)));
         },
         [](std::uint32_t, std::uint32_t) { return floats<Width>(); },
         [&](std::uint32_t k) { return evicted.rows + (parts.kept[0] + k) * of.rows.dim; });
-  }
-};
-
-/// Whole rows, word by word of 4 bytes: from source[from[i]] to target[to[i]]. Without from, or to: i.
-struct copy_whole_rows {
-  const std::byte* source;
-  const std::uint32_t* from;
-  std::byte* target;
-  const std::uint32_t* to;
-  std::size_t words;
-
-  ROOST_FN void operator()(std::size_t j) const {
-    const std::size_t i = j / words, word = j % words;
-    const std::size_t there = to != nullptr ? to[i] : i, here = from != nullptr ? from[i] : i;
-    if (to != nullptr && to[i] == no_slot) return;
-    reinterpret_cast<std::uint32_t*>(target)[there * words + word] =
-        reinterpret_cast<const std::uint32_t*>(source)[here * words + word];
   }
 };
 

@@ -1,28 +1,11 @@
 #pragma once
 
-#include "roost/embedding/detail/numbers.hpp"
-#include "roost/embedding/detail/slots.hpp"
+#include "roost/embedding/detail/rows.hpp"
 
 // Missing keys get slots: a warp takes a bucket and goes through its missing keys in ascending order; the
 // least slot of the bucket goes to each. No locks, and the same slots each time.
 
 namespace roost::detail {
-
-/// What lies in a row: weights, and behind them, from a multiple of 16 bytes on, what the optimizer keeps.
-template <class Value>
-struct embedding_rows {
-  std::byte* data = nullptr;
-  std::size_t stride = 0;     // bytes of a row
-  std::uint32_t dim = 0;      // weights
-  std::uint32_t kept_at = 0;  // bytes before what is kept
-  std::uint32_t kept_of = 0;  // floats from one part of it to the next
-  std::uint32_t kept = 0;     // floats in all
-
-  ROOST_FN Value* weights(std::size_t slot) const { return reinterpret_cast<Value*>(data + slot * stride); }
-  ROOST_FN float* part(std::size_t slot, std::uint32_t which) const {
-    return reinterpret_cast<float*>(data + slot * stride + kept_at) + which * kept_of;
-  }
-};
 
 /// What the first numbers of a key's row follow from.
 ROOST_FN std::uint64_t beginning_of(const embedding_key& key, std::uint64_t seed) {
@@ -46,19 +29,6 @@ struct evicted_rows {
   embedding_key* keys = nullptr;
   Value* rows = nullptr;  // or null
 };
-
-/// The least number of neighbours, known to all of them.
-template <class Team>
-ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
-#if ROOST_ON_DEVICE
-  ROOST_UNROLL
-  for (int apart = 16; apart != 0; apart /= 2) {
-    const std::uint64_t other = __shfl_xor_sync(~0u, mine, apart);
-    mine = smaller(mine, other);
-  }
-#endif
-  return mine;
-}
 
 template <class Value>
 struct place_missing {
@@ -205,12 +175,14 @@ struct place_missing {
   ROOST_FN void write_row(const Team&, std::uint32_t lane, const chosen_key& one) const {
     if (one.slot == no_slot) return;
     const std::uint64_t beginning = beginning_of(one.key, seed);
-    Value* const weights = rows.weights(one.slot);
+    std::byte* const row = rows.at(one.slot);
+    Value* const weights = rows.weights(row);
+    if (lane == 0) rows.mark(one.slot);
     if (writes_weights) {
       for (std::uint32_t c = lane; c < rows.dim; c += Team::near_size)
         weights[c] = from_float<Value>(first_number(initializer, beginning, c));
     }
-    float* const kept = rows.part(one.slot, 0);
+    float* const kept = rows.part(row, 0);
     for (std::uint32_t c = lane; c < rows.kept; c += Team::near_size) kept[c] = 0;
   }
 };

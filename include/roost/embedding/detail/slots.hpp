@@ -1,5 +1,6 @@
 #pragma once
 
+#include "roost/detail/place/atomic.hpp"
 #include "roost/detail/place/lanes.hpp"
 #include "roost/detail/place/team.hpp"
 #include "roost/embedding/embedding_options.hpp"
@@ -173,6 +174,19 @@ ROOST_FN T of_lane([[maybe_unused]] int lane, T value) {
   return value;
 }
 
+/// The least number of neighbours, known to all of them.
+template <class Team>
+ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
+#if ROOST_ON_DEVICE
+  ROOST_UNROLL
+  for (int apart = 16; apart != 0; apart /= 2) {
+    const std::uint64_t other = __shfl_xor_sync(~0u, mine, apart);
+    mine = smaller(mine, other);
+  }
+#endif
+  return mine;
+}
+
 /// Finds the slot of each id of a batch, or no_slot. A key that is found is marked with the step, if there is
 /// one.
 struct find_embeddings {
@@ -292,7 +306,7 @@ struct claim_keys {
     auto position = static_cast<std::uint32_t>(split_hash(mix64(key.hash, 1), claimed.size).digit);
     for (;; position = position + 1 == claimed.size ? 0 : position + 1) {
       std::uint32_t other = peek(claimed.claims[position]);
-      if (other == 0) other = compare_exchange(claimed.claims[position], 0, mine);
+      if (other == 0) other = shared_access::compare_exchange(claimed.claims + position, 0u, mine);
       if (other == 0) {
         begin(position, key, slot);
         break;
@@ -317,16 +331,6 @@ struct claim_keys {
     if (slot != no_slot) return;
     claimed.keys[position] = key;
     claimed.next[position] = exchange(claimed.heads[table.home_of(key.hash).bucket], position + 1);
-  }
-
-  ROOST_FN static std::uint32_t compare_exchange(std::uint32_t& word, std::uint32_t expected,
-                                                 std::uint32_t desired) {
-#if ROOST_ON_DEVICE
-    return atomicCAS(&word, expected, desired);
-#else
-    __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return expected;
-#endif
   }
 };
 

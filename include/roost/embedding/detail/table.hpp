@@ -150,7 +150,7 @@ struct read_keys {
 
 template <class Place, class Value>
 embedding_table<Place, Value>::embedding_table(const Place& place, const embedding_options& options)
-    : options_(options) {
+    : options_(options), far_(place, 0) {
   const char* const what = "roost::embedding_table: ";
   constexpr std::size_t most = (std::size_t{1} << 31) - (1 << 12);
   if (options.dim < 1 || options.dim > 65536)
@@ -177,7 +177,7 @@ void embedding_table<Place, Value>::allocate(const Place& place) {
   rows_.kept = static_cast<std::uint32_t>(of_part * parts);
   rows_.stride = rows_.kept_at + rows_.kept * sizeof(float);
 
-  bytes_of_rows_ = array<std::byte, Place>(place, n * rows_.stride);
+  allocate_rows(place, n);
   tags_ = array<std::uint32_t, Place>(place, n / 4);
   hashes_ = array<std::uint64_t, Place>(place, n);
   steps_ = array<std::uint32_t, Place>(place, n);
@@ -196,9 +196,55 @@ void embedding_table<Place, Value>::allocate(const Place& place) {
   state.rates = options_.rates;
   place.for_each(1, detail::write_state{state_.data(), state, false});
 
-  rows_.data = bytes_of_rows_.data();
   table_ = {buckets, tags_.data(), hashes_.data(), features_.data(), steps_.data(), scores_.data()};
   sketch_ = {counters_.data(), n};
+  cache_.step = &state_.data()->step;
+}
+
+template <class Place, class Value>
+void embedding_table<Place, Value>::allocate_rows(const Place& place, std::size_t n) {
+  using cache = detail::row_cache;
+  const std::size_t lines = detail::ceil_div<std::size_t>(options_.cached_rows, cache::line);
+  const bool all = lines == 0 || lines * cache::line >= n;
+  bytes_of_rows_ = array<std::byte, Place>(place, (all ? n : lines * cache::line) * rows_.stride);
+  rows_.data = bytes_of_rows_.data();
+  if (all) return;
+  const auto zeros = [&](std::size_t count) {
+    array<std::uint32_t, Place> made(place, count);
+    place.fill(made.data(), 0, made.bytes());
+    return made;
+  };
+  cache_.slots = n;
+  cache_.lines = static_cast<std::uint32_t>(lines);
+  cache_.regions = static_cast<std::uint32_t>(detail::larger<std::size_t>(lines / cache::lines_of_region, 1));
+  far_ = detail::reachable<Place>(place, n * rows_.stride);
+  where_ = zeros(n);
+  owners_ = zeros(lines * cache::line);
+  used_ = zeros(lines * cache::line);
+  waiting_ = zeros(cache_.regions);
+  rows_.far = static_cast<std::byte*>(far_.data());
+  rows_.where = where_.data();
+  rows_.owners = owners_.data();
+  cache_.used = used_.data();
+  cache_.heads = waiting_.data();
+}
+
+/// `next`: room for a number for each slot.
+template <class Place, class Value>
+void embedding_table<Place, Value>::fetch(const Place& place, std::span<const std::uint32_t> slots,
+                                          std::uint32_t running, std::uint32_t* next) {
+  place.for_each(slots.size(), detail::use_rows<Value>{rows_, cache_, slots.data(), next});
+  const detail::fetch_rows<Value> run{rows_, cache_, slots.data(), next, running};
+  place.launch(cache_.regions, detail::scratch_bytes_of(run), run);
+}
+
+template <class Place, class Value>
+void embedding_table<Place, Value>::prefetch(const Place& place, const embedding_batch& batch,
+                                             std::uint32_t running) {
+  if (rows_.far == nullptr) return;
+  array<std::uint32_t, Place> slots(place, batch.ids.size()), next(place, batch.ids.size());
+  find(place, batch, slots.span());
+  if (!batch.ids.empty()) fetch(place, slots.span(), running, next.data());
 }
 
 template <class Place, class Value>
@@ -239,7 +285,7 @@ void embedding_table<Place, Value>::look_up(const Place& place, const embedding_
                                             std::span<std::uint32_t> slots, std::span<Value> out,
                                             std::uint32_t running) {
   check_rows(batch, out.size(), "look_up");
-  if (!batch.offsets.empty()) {
+  if (!batch.offsets.empty() || rows_.far != nullptr) {
     insert(place, batch, slots, running);
     gather(place, batch, slots, out);
   } else if (in_fours(out.data())) {
@@ -284,6 +330,8 @@ void embedding_table<Place, Value>::put(const Place& place, const embedding_batc
   // While a GPU finds: memory for what is missing.
   array<detail::embedding_key, Place> keys(place, size);
   array<std::uint32_t, Place> memory(place, size * (weighs ? 4 : 3));
+  const bool fetches = rows_.far != nullptr && !assigns;
+  array<std::uint32_t, Place> waiting(place, fetches ? n : 0);
   std::uint32_t* next = memory.data();
   const auto take = [&] { return std::exchange(next, next + size); };
   detail::claimed_keys claimed;
@@ -318,6 +366,7 @@ void embedding_table<Place, Value>::put(const Place& place, const embedding_batc
       n,           slots.data(),       claimed,           state, rows, how.given, how.out,
       how.evicted, remembered_.data(), remembered_.size()};
   place.launch(detail::ceil_div<std::size_t>(n, settle.tile), detail::scratch_bytes_of(settle), settle);
+  if (fetches) fetch(place, slots, how.running, waiting.data());
 }
 
 template <class Place, class Value>
@@ -504,8 +553,9 @@ void embedding_table<Place, Value>::copy_rows(const Place& place, std::span<cons
                                      slots.size(), " rows of ", rows_.stride});
   }
   const std::size_t words = rows_.stride / 4;
-  place.for_each(slots.size() * words,
-                 detail::copy_whole_rows{rows_.data, slots.data(), out.data(), nullptr, words});
+  const detail::copy_whole_rows copy{detail::rows_of_slots<Value>{rows_, slots.data()},
+                                     detail::rows_in_order{out.data(), rows_.stride}, words};
+  place.for_each(slots.size() * words, copy);
 }
 
 template <class Place, class Value>
@@ -518,14 +568,15 @@ std::size_t embedding_table<Place, Value>::restore(const Place& place,
       entries.scores.size() != (table_.scores != nullptr ? n : 0) || rows.size() != n * rows_.stride)
     detail::raise<invalid_argument>({what, "entries, or rows, of another table, or not of one size"});
   if (size(place) != 0) detail::raise<invalid_argument>({what, "the table has keys; restore into a new one"});
-  return put_entries(place, entries, rows.data(), nullptr, same_slots);
+  const detail::rows_in_order from{const_cast<std::byte*>(rows.data()), rows_.stride};
+  return put_entries(place, entries, from, same_slots);
 }
 
 template <class Place, class Value>
+template <class Rows>
 std::size_t embedding_table<Place, Value>::put_entries(const Place& place,
                                                        const embedding_entries<Place>& entries,
-                                                       const std::byte* rows, const std::uint32_t* order,
-                                                       bool same_slots) {
+                                                       const Rows& rows, bool same_slots) {
   const std::size_t n = entries.ids.size();
   embedding_batch batch{.ids = entries.ids.span()};
   if (options_.features) batch.features = entries.features.span();
@@ -554,7 +605,8 @@ std::size_t embedding_table<Place, Value>::put_entries(const Place& place,
     }
   }
   const std::size_t words = rows_.stride / 4;
-  place.for_each(n * words, detail::copy_whole_rows{rows, order, rows_.data, slots.data(), words});
+  place.for_each(n * words,
+                 detail::copy_whole_rows{rows, detail::rows_of_slots<Value>{rows_, slots.data()}, words});
   return place.sum(n, detail::is_value<std::uint32_t>{slots.data(), detail::no_slot});
 }
 
@@ -567,7 +619,8 @@ void embedding_table<Place, Value>::reserve(const Place& place, std::size_t capa
   // A bucket of the new table can have keys of two old ones: more than it has slots, if it is hardly larger.
   for (;; larger.capacity += larger.capacity / 8 + 128) {
     embedding_table next(place, larger);
-    if (next.put_entries(place, all, rows_.data, all.slots.data(), false) != 0) continue;
+    const detail::rows_of_slots<Value> mine{rows_, all.slots.data()};
+    if (next.put_entries(place, all, mine, false) != 0) continue;
     place.copy(next.state_.data(), state_.data(), state_.bytes());
     place.copy(next.remembered_.data(), remembered_.data(), remembered_.bytes());
     *this = std::move(next);
@@ -605,8 +658,9 @@ std::size_t embedding_table<Place, Value>::size(const Place& place) const {
 
 template <class Place, class Value>
 std::size_t embedding_table<Place, Value>::bytes() const {
-  return bytes_of_rows_.bytes() + tags_.bytes() + hashes_.bytes() + steps_.bytes() + heads_.bytes() +
-         features_.bytes() + scores_.bytes() + counters_.bytes() + remembered_.bytes() + state_.bytes();
+  return bytes_of_rows_.bytes() + where_.bytes() + owners_.bytes() + used_.bytes() + waiting_.bytes() +
+         tags_.bytes() + hashes_.bytes() + steps_.bytes() + heads_.bytes() + features_.bytes() +
+         scores_.bytes() + counters_.bytes() + remembered_.bytes() + state_.bytes();
 }
 
 }  // namespace roost

@@ -157,7 +157,7 @@ struct sum_gradients {
     if (slot == no_slot) return;
     float sum = 0;
     for (std::uint32_t l = 0; l < lanes; ++l) sum += of_lanes[l];
-    float* const kept = rows.part(slot, 0);
+    float* const kept = rows.part(rows.at(slot), 0);
     of_lanes[0] = *kept += sum / static_cast<float>(rows.dim);
   }
 
@@ -252,13 +252,15 @@ struct sum_gradients {
 
   /// A piece of a row: its weights, and what the optimizer keeps beside them.
   struct row_piece {
+    std::byte* row;
     floats<Width> w, first, second;
   };
   ROOST_FN row_piece load_row(std::uint32_t slot, std::uint32_t piece) const {
-    row_piece row{load_piece<Width>(rows.weights(slot), piece), {}, {}};
+    std::byte* const at = rows.at(slot);
+    row_piece row{at, load_piece<Width>(rows.weights(at), piece), {}, {}};
     if (ByRow || how == optimizer::sgd) return row;
-    row.first = load_piece<Width>(rows.part(slot, 0), piece);
-    if (how == optimizer::adam) row.second = load_piece<Width>(rows.part(slot, 1), piece);
+    row.first = load_piece<Width>(rows.part(at, 0), piece);
+    if (how == optimizer::adam) row.second = load_piece<Width>(rows.part(at, 1), piece);
     return row;
   }
 
@@ -279,8 +281,8 @@ struct sum_gradients {
         v = rates.beta2 * v + (1 - rates.beta2) * g.x[x] * g.x[x];
         row.w.x[x] -= state->adam_rate * m / (sqrtf(v) * state->adam_root + rates.epsilon);
       }
-      store_piece<Width>(rows.part(slot, 0), piece, row.first);
-      store_piece<Width>(rows.part(slot, 1), piece, row.second);
+      store_piece<Width>(rows.part(row.row, 0), piece, row.first);
+      store_piece<Width>(rows.part(row.row, 1), piece, row.second);
     } else if (!ByRow && how == optimizer::adagrad) {
       ROOST_UNROLL
       for (int x = 0; x < Width; ++x) {
@@ -288,13 +290,14 @@ struct sum_gradients {
         s += g.x[x] * g.x[x];
         row.w.x[x] -= rates.learning_rate * g.x[x] / (sqrtf(s) + rates.epsilon);
       }
-      store_piece<Width>(rows.part(slot, 0), piece, row.first);
+      store_piece<Width>(rows.part(row.row, 0), piece, row.first);
     } else {
       const float scale = ByRow ? 1 / (sqrtf(row_sum) + rates.epsilon) : 1.0f;
       ROOST_UNROLL
       for (int x = 0; x < Width; ++x) row.w.x[x] -= rates.learning_rate * scale * g.x[x];
     }
-    store_piece<Width>(rows.weights(slot), piece, row.w);
+    store_piece<Width>(rows.weights(row.row), piece, row.w);
+    if (piece == 0) rows.mark(slot);
   }
 };
 

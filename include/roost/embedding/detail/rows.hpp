@@ -1,0 +1,240 @@
+#pragma once
+
+#include "roost/detail/place/atomic.hpp"
+#include "roost/detail/place/team.hpp"
+#include "roost/embedding/detail/numbers.hpp"
+#include "roost/embedding/detail/slots.hpp"
+
+// Where rows lie: all in memory of the place; or all in host memory, with a cache of those used last in
+// memory of the place. What a table computes does not depend on what is in the cache.
+
+namespace roost::detail {
+
+/// Rows by slot: weights, and behind them, from a multiple of 16 bytes on, what the optimizer keeps.
+template <class Value>
+struct embedding_rows {
+  static constexpr std::uint32_t changed = 1u << 31;  // in owners
+
+  std::byte* data = nullptr;        // rows in memory of the place: of each slot, or the cache
+  std::size_t stride = 0;           // bytes of a row
+  std::uint32_t dim = 0;            // weights
+  std::uint32_t kept_at = 0;        // bytes before what is kept
+  std::uint32_t kept_of = 0;        // floats from one part of it to the next
+  std::uint32_t kept = 0;           // floats in all
+  std::byte* far = nullptr;         // rows of all slots, in host memory; or null: there is no cache
+  std::uint32_t* where = nullptr;   // of each slot: its row in the cache and 1, or 0
+  std::uint32_t* owners = nullptr;  // of each row in the cache: its slot and 1, or 0; and whether it changed
+
+  ROOST_FN std::byte* at(std::size_t slot) const {
+    if (far == nullptr) return data + slot * stride;
+    const std::uint32_t near = where[slot];
+    return near != 0 ? data + (near - 1) * stride : far + slot * stride;
+  }
+  ROOST_FN Value* weights(std::byte* row) const { return reinterpret_cast<Value*>(row); }
+  ROOST_FN float* part(std::byte* row, std::uint32_t which) const {
+    return reinterpret_cast<float*>(row + kept_at) + which * kept_of;
+  }
+  /// Whoever changes a row says so.
+  ROOST_FN void mark(std::uint32_t slot) const {
+    if (far == nullptr) return;
+    if (const std::uint32_t near = where[slot]; near != 0) owners[near - 1] = (slot + 1) | changed;
+  }
+};
+
+/// The cache of rows. Each region of slots has a part of it, so that what comes and goes at the same time
+/// lies in few pages of the host's memory. A row that comes takes the place of the least recently used one of
+/// a line of 32, which its slot and the step choose.
+struct row_cache {
+  static constexpr std::uint32_t line = 32, lines_of_region = 128;
+  static constexpr std::uint32_t waits = ~0u;  // in embedding_rows::where: for fetch_rows
+
+  std::uint64_t slots = 0;
+  std::uint32_t lines = 0, regions = 0;
+  std::uint32_t* used = nullptr;   // of each row: the step
+  std::uint32_t* heads = nullptr;  // of each region: the first id of a row that waits, and 1; 0: none
+  const std::uint32_t* step = nullptr;
+
+  ROOST_FN std::uint32_t now() const { return larger(*step, 1u); }
+  ROOST_FN std::uint32_t region_of(std::uint32_t slot) const {
+    return static_cast<std::uint32_t>(std::uint64_t{slot} * regions / slots);
+  }
+  ROOST_FN std::uint32_t first_line(std::uint32_t region) const {
+    return static_cast<std::uint32_t>(std::uint64_t{lines} * region / regions);
+  }
+};
+
+/// Marks the rows of a batch that are in the cache with the step, and makes a chain of the others, each once.
+template <class Value>
+struct use_rows {
+  embedding_rows<Value> rows;
+  row_cache cache;
+  const std::uint32_t* slots;
+  std::uint32_t* next;  // of each id, as heads
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t slot = slots[i];
+    if (slot == no_slot) return;
+    std::uint32_t near = peek(rows.where[slot]);
+    if (near == 0) near = shared_access::compare_exchange(rows.where + slot, 0u, row_cache::waits);
+    if (near == 0) {
+      next[i] = exchange(cache.heads[cache.region_of(slot)], static_cast<std::uint32_t>(i) + 1);
+    } else if (near != row_cache::waits && peek(cache.used[near - 1]) != cache.now()) {
+      exchange(cache.used[near - 1], cache.now());
+    }
+  }
+};
+
+/// Brings rows that wait to the cache, and those whose place they take back to host memory if they changed. A
+/// row that finds no place, as all are of running steps, stays where it is. A team takes a region.
+template <class Value>
+struct fetch_rows {
+  static constexpr int threads = 128;
+  static constexpr std::uint32_t tile = 128, tries = 16;
+
+  embedding_rows<Value> rows;
+  row_cache cache;
+  const std::uint32_t *slots, *next;
+  std::uint32_t keeps_steps;  // before the running one
+
+  struct pieces {
+    std::uint32_t* waiting;  // slots
+    std::uint32_t* counts;   // of them; the next id and 1
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint32_t>(tile), memory.take<std::uint32_t>(2)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    scratch_memory all(memory);
+    const pieces mine = scratch(all);
+    const auto rank = static_cast<std::uint32_t>(team.rank()), region = static_cast<std::uint32_t>(index);
+    const std::uint32_t first = cache.heads[region];
+    if (first == 0) return;
+    for (std::uint32_t id = first; id != 0; id = mine.counts[1]) {
+      team.sync();
+      if (rank == 0) {
+        std::uint32_t count = 0;
+        for (; id != 0 && count < tile; id = next[id - 1]) mine.waiting[count++] = slots[id - 1];
+        mine.counts[0] = count;
+        mine.counts[1] = id;
+      }
+      team.sync();
+      for (std::uint32_t k = rank / Team::near_size; k < mine.counts[0]; k += Team::size / Team::near_size)
+        fetch(team, rank % Team::near_size, region, mine.waiting[k]);
+    }
+    if (rank == 0) cache.heads[region] = 0;
+  }
+
+ private:
+  template <class Team>
+  ROOST_FN void fetch(const Team& team, std::uint32_t lane, std::uint32_t region, std::uint32_t slot) const {
+    const std::uint32_t row = take_row(team, lane, region, slot);
+    if (row == no_slot) {
+      if (lane == 0) rows.where[slot] = 0;
+      return;
+    }
+    const std::uint32_t owner = rows.owners[row], former = (owner & ~embedding_rows<Value>::changed) - 1;
+    exchange_rows(lane, Team::near_size, rows.data + row * rows.stride, rows.far + slot * rows.stride,
+                  owner > embedding_rows<Value>::changed ? rows.far + former * rows.stride : nullptr);
+    team.sync_near();
+    if (lane != 0) return;
+    if (owner != 0) rows.where[former] = 0;
+    rows.owners[row] = slot + 1;
+    rows.where[slot] = row + 1;
+  }
+
+  /// A row of the cache that is free or of no running step; no_slot if none of some lines is.
+  template <class Team>
+  ROOST_FN std::uint32_t take_row(const Team& team, std::uint32_t lane, std::uint32_t region,
+                                  std::uint32_t slot) const {
+    constexpr std::uint64_t never = ~std::uint64_t{0};
+    const std::uint32_t begin = cache.first_line(region), count = cache.first_line(region + 1) - begin,
+                        now = cache.now();
+    auto at = static_cast<std::uint32_t>(split_hash(mix64(slot, now), count).digit);
+    for (std::uint32_t failed = 0; failed < tries;) {
+      const std::uint32_t first = (begin + at) * row_cache::line;
+      std::uint64_t least = never;
+      for (std::uint32_t s = lane; s < row_cache::line; s += Team::near_size) {
+        const std::uint32_t used = peek(cache.used[first + s]);
+        if (used == 0 || std::uint64_t{used} + keeps_steps < now)
+          least = smaller(least, std::uint64_t{used} << 32 | s);
+      }
+      least = least_near(team, least);
+      if (least == never) {
+        ++failed;
+        at = at + 1 == count ? 0 : at + 1;
+        continue;
+      }
+      const std::uint32_t row = first + static_cast<std::uint32_t>(least);
+      const auto used = static_cast<std::uint32_t>(least >> 32);
+      std::uint32_t before = used;
+      if (lane == 0) before = shared_access::compare_exchange(cache.used + row, used, now);
+      if (of_lane<Team::near_size>(0, before) == used) return row;
+    }
+    return no_slot;
+  }
+
+  /// near -> back, unless that is null, and far -> near; some pieces at a time, so that the reads of both are
+  /// in flight together.
+  ROOST_FN void exchange_rows(std::uint32_t lane, std::uint32_t lanes, std::byte* near, const std::byte* far,
+                              std::byte* back) const {
+    struct alignas(16) piece {
+      std::uint32_t words[4];
+    };
+    constexpr std::uint32_t at_once = 4;
+    const auto n_pieces = static_cast<std::uint32_t>(rows.stride / sizeof(piece));
+    auto* const here = reinterpret_cast<piece*>(near);
+    const auto* const there = reinterpret_cast<const piece*>(far);
+    for (std::uint32_t first = lane; first < n_pieces; first += lanes * at_once) {
+      piece comes[at_once], goes[at_once];
+      ROOST_UNROLL
+      for (std::uint32_t k = 0; k < at_once; ++k) {
+        const std::uint32_t p = first + k * lanes;
+        if (p < n_pieces) comes[k] = there[p];
+        if (p < n_pieces && back != nullptr) goes[k] = here[p];
+      }
+      ROOST_UNROLL
+      for (std::uint32_t k = 0; k < at_once; ++k) {
+        const std::uint32_t p = first + k * lanes;
+        if (p < n_pieces && back != nullptr) reinterpret_cast<piece*>(back)[p] = goes[k];
+        if (p < n_pieces) here[p] = comes[k];
+      }
+    }
+  }
+};
+
+/// Copies whole rows, word by word of 4 bytes: row i from `from.at(i)` to `to.at(i)`, where that is not null.
+template <class From, class To>
+struct copy_whole_rows {
+  From from;
+  To to;
+  std::size_t words;
+
+  ROOST_FN void operator()(std::size_t j) const {
+    const std::size_t i = j / words, word = j % words;
+    std::byte* const target = to.at(i, word == 0);
+    if (target == nullptr) return;
+    reinterpret_cast<std::uint32_t*>(target)[word] =
+        reinterpret_cast<const std::uint32_t*>(from.at(i, false))[word];
+  }
+};
+/// Rows one after the other.
+struct rows_in_order {
+  std::byte* data;
+  std::size_t stride;
+  ROOST_FN std::byte* at(std::size_t i, bool) const { return data + i * stride; }
+};
+/// Rows of a table.
+template <class Value>
+struct rows_of_slots {
+  embedding_rows<Value> rows;
+  const std::uint32_t* slots;
+  ROOST_FN std::byte* at(std::size_t i, bool changes) const {
+    if (slots[i] == no_slot) return nullptr;
+    if (changes) rows.mark(slots[i]);
+    return rows.at(slots[i]);
+  }
+};
+
+}  // namespace roost::detail
