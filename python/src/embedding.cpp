@@ -63,6 +63,12 @@ class embeddings {
       table.update(place, batch.get(), span_of<std::uint32_t>(slots), numbers<Value>(gradients));
     });
   }
+  /// On the stream of the call, beside what the table's own does.
+  void prefetch(at_place at, const batch_columns& batch, std::uint32_t running) {
+    read(at, *home_, [&](const Place& place) {
+      std::visit([&](auto& table) { table.prefetch(place, batch.get(), running); }, *table_);
+    });
+  }
   void assign(at_place at, const batch_columns& batch, const column& rows, std::uint32_t running) {
     changing(at, [&]<class Value>(const Place& place, embedding_table<Place, Value>& table) {
       table.assign(place, batch.get(), numbers<Value>(rows), {}, running);
@@ -110,14 +116,20 @@ class embeddings {
       table.copy_rows(place, span_of<std::uint32_t>(slots), {out.data, out.rows * out.row_bytes});
     });
   }
+  void write_rows(at_place at, const column& slots, const column& rows) {
+    changing(at, [&](const Place& place, auto& table) {
+      table.write_rows(place, span_of<std::uint32_t>(slots), {rows.data, rows.rows * rows.row_bytes});
+    });
+  }
+  /// `to`: the slots that keys get.
   std::size_t restore(at_place at, const column& slots, const column& ids, const column& features,
-                      const column& steps, const column& scores, const column& rows, bool same_slots) {
+                      const column& steps, const column& scores, bool same_slots, const column& to) {
     return changing(at, [&](const Place& place, auto& table) {
       embedding_entries<Place> all{copy_of<std::uint32_t>(place, slots), copy_of<std::int64_t>(place, ids),
                                    copy_of<std::uint16_t>(place, features),
                                    copy_of<std::uint32_t>(place, steps),
                                    copy_of<std::uint64_t>(place, scores)};
-      return table.restore(place, all, {rows.data, rows.rows * rows.row_bytes}, same_slots);
+      return table.restore(place, all, same_slots, span_of<std::uint32_t>(to, to.rows));
     });
   }
 
@@ -129,6 +141,9 @@ class embeddings {
   }
   std::size_t bytes() const {
     return std::visit([](const auto& table) { return table.bytes(); }, *table_);
+  }
+  std::size_t host_bytes() const {
+    return std::visit([](const auto& table) { return table.host_bytes(); }, *table_);
   }
 
  private:
@@ -156,13 +171,14 @@ class embeddings {
   std::optional<any_table> table_;
 };
 
-embedding_options options_of(std::uint32_t dim, std::size_t capacity, int policy, int how,
+embedding_options options_of(std::uint32_t dim, std::size_t capacity, std::size_t cached, int policy, int how,
                              const optimizer_rates& rates, int initializer, float a, float b,
                              std::uint32_t admit, bool features, std::size_t keep_evicted,
                              std::uint64_t seed) {
   embedding_options options;
   options.dim = dim;
   options.capacity = capacity;
+  options.cached_rows = cached;
   options.eviction = static_cast<eviction>(policy);
   options.optimizer = static_cast<optimizer>(how);
   options.rates = rates;
@@ -191,6 +207,7 @@ void bind_embedding(nb::module_& m) {
       .def("look_up", &table::look_up)
       .def("find", &table::find)
       .def("update", &table::update)
+      .def("prefetch", &table::prefetch)
       .def("assign", &table::assign)
       .def("erase", &table::erase)
       .def("reserve", &table::reserve)
@@ -201,19 +218,21 @@ void bind_embedding(nb::module_& m) {
       .def("take_evicted", &table::take_evicted)
       .def("entries", &table::entries)
       .def("copy_rows", &table::copy_rows)
+      .def("write_rows", &table::write_rows)
       .def("restore", &table::restore)
       .def_prop_ro("capacity", &table::capacity)
       .def_prop_ro("row_bytes", &table::row_bytes)
-      .def_prop_ro("bytes", &table::bytes);
-  m.def("make_embeddings", [](const call_place<Place>& at, const std::string& type, std::uint32_t dim,
-                              std::size_t capacity, int policy, int how, const optimizer_rates& rates,
-                              int initializer, float a, float b, std::uint32_t admit, bool features,
-                              std::size_t keep_evicted, std::uint64_t seed) {
-    return std::make_unique<table>(
-        at,
-        options_of(dim, capacity, policy, how, rates, initializer, a, b, admit, features, keep_evicted, seed),
-        type);
-  });
+      .def_prop_ro("bytes", &table::bytes)
+      .def_prop_ro("host_bytes", &table::host_bytes);
+  m.def("make_embeddings",
+        [](const call_place<Place>& at, const std::string& type, std::uint32_t dim, std::size_t capacity,
+           std::size_t cached, int policy, int how, const optimizer_rates& rates, int initializer, float a,
+           float b, std::uint32_t admit, bool features, std::size_t keep_evicted, std::uint64_t seed) {
+          return std::make_unique<table>(at,
+                                         options_of(dim, capacity, cached, policy, how, rates, initializer, a,
+                                                    b, admit, features, keep_evicted, seed),
+                                         type);
+        });
 }
 
 template void bind_embedding<ROOST_PYTHON_PLACE>(nb::module_&);

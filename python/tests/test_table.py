@@ -1,6 +1,7 @@
 """roost.torch.Table against torch's own embeddings and optimizers, and against a model of which keys stay."""
 
 import copy
+import fcntl
 import os
 import pickle
 import signal
@@ -232,6 +233,80 @@ def test_snapshots_go_on_bit_by_bit(device, tmp_path):
         roost.torch.Table(7, 700, policy="lfu", device=device).load(file)
     with pytest.raises(RuntimeError, match="larger"):
         roost.torch.Table(6, 10, policy="lfu", device=device).load(file)
+
+
+@pytest.mark.parametrize("hbm_rows", [1, 100, 9000])
+@pytest.mark.parametrize("policy", ["lru", "lfu", None])
+def test_rows_on_the_host_are_the_same(device, policy, hbm_rows):
+    """Steps that overlap, prefetch, what sets and moves rows, and a state that goes to another table."""
+    make = lambda rows=None: roost.torch.Table(
+        6, 12_000, policy=policy, hbm_rows=rows, seed=4, device=device, dtype=torch.bfloat16
+    )
+    plain, cached = make(), make(hbm_rows)
+    assert plain.nbytes_on_host == 0
+    assert cached.nbytes_on_host == cached.capacity * cached._table.row_bytes
+    tables, waiting = [plain, cached], []
+    batches = [ids_of(i, SIZES[i % len(SIZES)], 25_000, device) for i in range(40)]
+    for i, (ids, ahead) in enumerate(zip(batches, batches[1:] + batches[:1], strict=True)):
+        outs = [table(ids) for table in tables]
+        assert torch.equal(*outs), i
+        weights = torch.randn(len(ids), 6, device=device)
+        waiting.append([(out * weights).sum() for out in outs])
+        if i % 3:
+            cached.prefetch(ahead)
+        while len(waiting) > i % 4 or (waiting and policy is None):
+            for loss in waiting.pop(0):
+                loss.backward()
+        if i % 10 == 9:
+            for losses in waiting:
+                for loss in losses:
+                    loss.backward()
+            waiting.clear()
+            for table in tables:
+                rows = torch.full((len(ids[:50]), 6), float(i), dtype=torch.bfloat16, device=device)
+                table.insert(ids[:50], rows)
+                table.erase(ids[20:70])
+        if i == 29:
+            restored = make(hbm_rows)
+            restored.load_state_dict(plain.state_dict())
+            tables = [plain, copy.deepcopy(cached)] if hbm_rows == 100 else [plain, restored]
+            cached = tables[1]
+    for losses in waiting:
+        for loss in losses:
+            loss.backward()
+    every = torch.cat(batches)
+    assert torch.equal(plain.find(every)[0], cached.find(every)[0])
+    a, b = plain.state_dict(), cached.state_dict()
+    for name, tensor in a.items():
+        assert torch.equal(tensor.cpu(), b[name].cpu()), name
+
+
+def test_snapshots_while_training_goes_on(device, tmp_path):
+    file = tmp_path / "table.pt"
+    table = roost.torch.Table(8, 20_000, hbm_rows=3000, device=device)
+    ids = torch.arange(20_000, device=device)
+    table(ids).sum().backward()
+    before = table.find(ids)
+    done = table.snapshot(file, wait=False)
+    for _ in range(3):
+        table(ids).sum().backward()
+    assert done.result(60) is None and os.listdir(tmp_path) == ["table.pt"]
+    other = roost.torch.Table(8, 20_000, device=device)
+    other.load(file)
+    for a, b in zip(other.find(ids), before, strict=True):
+        assert torch.equal(a, b)
+    # A former process was killed; another one writes; the folder is gone.
+    part = tmp_path / "table.pt.part"
+    part.write_bytes(b"what was left" * 1000)
+    table.snapshot(file)
+    other.load(file)
+    assert torch.equal(other.find(ids)[0], table.find(ids)[0])
+    with open(part, "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="another snapshot"):
+            table.snapshot(file, wait=False)
+    with pytest.raises(OSError, match="no_folder"):
+        table.snapshot(tmp_path / "no_folder" / "table.pt", wait=False)
 
 
 def test_a_killed_snapshot_leaves_the_one_before(tmp_path):

@@ -162,6 +162,15 @@ ids_type random_ids(std::mt19937_64& random, std::size_t n, u64 most) {
   return ids;
 }
 
+/// Puts entries and their rows into an empty table; returns how many found no slot.
+std::size_t restored(table& t, const roost::embedding_entries<place_type>& all,
+                     const roost::array<std::byte, place_type>& rows, bool same_slots) {
+  roost::array<u32, place_type> slots(test_place(), all.ids.size());
+  const std::size_t lost = t.restore(test_place(), all, same_slots, slots.span());
+  t.write_rows(test_place(), slots.span(), rows.span());
+  return lost;
+}
+
 class slots_of : public testing::TestWithParam<std::tuple<roost::eviction, bool>> {};
 
 TEST_P(slots_of, keys_are_those_of_the_model) {
@@ -489,9 +498,9 @@ TEST(embedding_table, what_is_restored_goes_on_as_before) {
       more.capacity = 5000;
       return more;
     }());
-    EXPECT_EQ(same.restore(test_place(), all, rows.span(), true), 0);
-    EXPECT_EQ(larger.restore(test_place(), all, rows.span(), false), 0);
-    EXPECT_THROW(larger.restore(test_place(), all, rows.span(), false), roost::invalid_argument);
+    EXPECT_EQ(restored(same, all, rows, true), 0);
+    EXPECT_EQ(restored(larger, all, rows, false), 0);
+    EXPECT_THROW(restored(larger, all, rows, false), roost::invalid_argument);
     table twice(test_place(), options);
     auto damaged = t.entries(test_place());
     auto ids_of_two = roost::copy_to_host(test_place(), damaged.ids);
@@ -503,10 +512,10 @@ TEST(embedding_table, what_is_restored_goes_on_as_before) {
       break;
     }
     damaged.ids = here(ids_of_two);
-    EXPECT_THROW(twice.restore(test_place(), damaged, rows.span(), true), roost::invalid_argument);
+    EXPECT_THROW(restored(twice, damaged, rows, true), roost::invalid_argument);
     EXPECT_EQ(twice.size(test_place()), 0);
     table other(test_place(), larger.options());
-    EXPECT_THROW(other.restore(test_place(), all, rows.span(), true), roost::invalid_argument);
+    EXPECT_THROW(restored(other, all, rows, true), roost::invalid_argument);
     const auto counts = t.counts(test_place());
     for (table* one : {&same, &larger}) {
       one->set_steps(test_place(), static_cast<u32>(counts.steps), static_cast<u32>(counts.updates));
@@ -603,7 +612,7 @@ TEST_P(cached, rows_are_those_of_a_table_without_a_cache) {
             roost::copy_to_host(test_place(), bytes_of(plain, plain.entries(test_place()))));
   options.capacity = t.capacity();
   table again(test_place(), options);
-  EXPECT_EQ(again.restore(test_place(), all, bytes.span(), true), 0);
+  EXPECT_EQ(restored(again, all, bytes, true), 0);
   EXPECT_EQ(roost::copy_to_host(test_place(), bytes),
             roost::copy_to_host(test_place(), bytes_of(again, again.entries(test_place()))));
 }

@@ -304,7 +304,8 @@ void use_embeddings() {
   const std::vector<std::int64_t> ids(1);
   std::vector<std::uint32_t> slots(1);
   std::vector<Value> rows(4);
-  roost::embedding_table<roost::host, Value> table(cpu, {.dim = 4, .capacity = 1});
+  roost::embedding_table<roost::host, Value> table(cpu, {.dim = 4, .capacity = 1, .cached_rows = 1});
+  table.prefetch(cpu, {.ids = ids});
   table.look_up(cpu, {.ids = ids}, slots, rows);
   table.update(cpu, {.ids = ids}, slots, rows);
   table.find(cpu, {.ids = ids}, slots, rows);
@@ -314,8 +315,10 @@ void use_embeddings() {
   std::vector<std::byte> bytes(table.row_bytes() * table.size(cpu));
   const auto entries = table.entries(cpu);
   table.copy_rows(cpu, entries.slots.span(), bytes);
-  table.restore(cpu, entries, bytes, true);
-  static_cast<void>(table.counts(cpu).steps + table.take_evicted(cpu).ids.size() + table.bytes());
+  table.restore(cpu, entries, true, slots);
+  table.write_rows(cpu, slots, bytes);
+  static_cast<void>(table.counts(cpu).steps + table.take_evicted(cpu).ids.size() + table.bytes() +
+                    table.host_bytes());
 }
 
 void use_string_index() {

@@ -126,14 +126,18 @@ class embedding_table {
   /// Keys with rows that were looked up in step `since` or later; 0: all. Synchronises.
   embedding_entries<Place> entries(const Place& place, std::uint32_t since = 0) const;
 
-  /// All bytes of rows, row_bytes() each: weights, then what the optimizer keeps. `restore` puts them back.
+  /// All bytes of rows, row_bytes() each: weights, then what the optimizer keeps.
   void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const;
 
-  /// Puts entries of a table with the same dim, Value, optimizer and seed back. The table must be empty. If
-  /// `same_slots`, which needs the same number of buckets, each key has its former slot; else keys get rows
-  /// as in `insert`. Returns how many found none. Synchronises.
-  std::size_t restore(const Place& place, const embedding_entries<Place>& entries,
-                      std::span<const std::byte> rows, bool same_slots);
+  /// Puts entries of a table with the same dim, Value, optimizer and seed back; their rows come by
+  /// write_rows. The table must be empty. If `same_slots`, which needs the same number of buckets, each key
+  /// has its former slot; else keys get slots as in `insert`. `slots`: where those go, ~0 for a key that
+  /// found none. Returns how many did not. Synchronises.
+  std::size_t restore(const Place& place, const embedding_entries<Place>& entries, bool same_slots,
+                      std::span<std::uint32_t> slots);
+
+  /// Writes rows that copy_rows gave; of different slots, or ~0 for those to be left out.
+  void write_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<const std::byte> rows);
 
   /// Makes room for so many rows, by moving all keys to a larger table, which needs memory for both. Slots
   /// change, and what was counted for admission begins anew. Does nothing if there is room. Synchronises.
@@ -167,6 +171,7 @@ class embedding_table {
     const Value* given = nullptr;          // rows that keys get
     Value* out = nullptr;                  // their rows
     detail::evicted_rows<Value> evicted = {};
+    bool fetches = true;  // rows come to the cache
   };
   template <int Width>
   void put(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
@@ -176,13 +181,13 @@ class embedding_table {
   template <int Width>
   auto rows_of(const detail::embedding_ids& ids, const std::uint32_t* slots) const;
   void check_rows(const embedding_batch& batch, std::size_t numbers, const char* what) const;
+  template <class From, class To>
+  void move_rows(const Place& place, std::size_t n, const From& from, const To& to) const;
+  void check_bytes(std::size_t n, std::size_t bytes, const char* what) const;
   void allocate(const Place& place);
   void allocate_rows(const Place& place, std::size_t n);
   void fetch(const Place& place, std::span<const std::uint32_t> slots, std::uint32_t running,
              std::uint32_t* next);
-  template <class Rows>
-  std::size_t put_entries(const Place& place, const embedding_entries<Place>& entries, const Rows& rows,
-                          bool same_slots);
   template <int Width>
   void update_pieces(const Place& place, const embedding_batch& batch, const std::uint32_t* slots,
                      const Value* gradients);

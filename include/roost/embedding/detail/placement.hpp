@@ -182,6 +182,8 @@ struct place_missing {
       for (std::uint32_t c = lane; c < rows.dim; c += Team::near_size)
         weights[c] = from_float<Value>(first_number(initializer, beginning, c));
     }
+    for (std::uint32_t c = rows.dim + lane; c < rows.kept_at / sizeof(Value); c += Team::near_size)
+      weights[c] = from_float<Value>(0);  // files have no chance bytes
     float* const kept = rows.part(row, 0);
     for (std::uint32_t c = lane; c < rows.kept; c += Team::near_size) kept[c] = 0;
   }

@@ -330,7 +330,7 @@ void embedding_table<Place, Value>::put(const Place& place, const embedding_batc
   // While a GPU finds: memory for what is missing.
   array<detail::embedding_key, Place> keys(place, size);
   array<std::uint32_t, Place> memory(place, size * (weighs ? 4 : 3));
-  const bool fetches = rows_.far != nullptr && !assigns;
+  const bool fetches = rows_.far != nullptr && how.fetches && !assigns;
   array<std::uint32_t, Place> waiting(place, fetches ? n : 0);
   std::uint32_t* next = memory.data();
   const auto take = [&] { return std::exchange(next, next + size); };
@@ -546,53 +546,58 @@ embedding_entries<Place> embedding_table<Place, Value>::entries(const Place& pla
 }
 
 template <class Place, class Value>
+void embedding_table<Place, Value>::check_bytes(std::size_t n, std::size_t bytes, const char* what) const {
+  if (bytes == n * rows_.stride) return;
+  detail::raise<invalid_argument>(
+      {"roost::embedding_table::", what, ": ", bytes, " bytes for ", n, " rows of ", rows_.stride});
+}
+
+template <class Place, class Value>
+template <class From, class To>
+void embedding_table<Place, Value>::move_rows(const Place& place, std::size_t n, const From& from,
+                                              const To& to) const {
+  const std::size_t words = rows_.stride / 4;
+  place.for_each(n * words, detail::copy_whole_rows<From, To>{from, to, words});
+}
+
+template <class Place, class Value>
 void embedding_table<Place, Value>::copy_rows(const Place& place, std::span<const std::uint32_t> slots,
                                               std::span<std::byte> out) const {
-  if (out.size() != slots.size() * rows_.stride) {
-    detail::raise<invalid_argument>({"roost::embedding_table::copy_rows: ", out.size(), " bytes for ",
-                                     slots.size(), " rows of ", rows_.stride});
-  }
-  const std::size_t words = rows_.stride / 4;
-  const detail::copy_whole_rows copy{detail::rows_of_slots<Value>{rows_, slots.data()},
-                                     detail::rows_in_order{out.data(), rows_.stride}, words};
-  place.for_each(slots.size() * words, copy);
+  check_bytes(slots.size(), out.size(), "copy_rows");
+  move_rows(place, slots.size(), detail::rows_of_slots<Value>{rows_, slots.data()},
+            detail::rows_in_order{out.data(), rows_.stride});
+}
+
+template <class Place, class Value>
+void embedding_table<Place, Value>::write_rows(const Place& place, std::span<const std::uint32_t> slots,
+                                               std::span<const std::byte> rows) {
+  check_bytes(slots.size(), rows.size(), "write_rows");
+  move_rows(place, slots.size(), detail::rows_in_order{const_cast<std::byte*>(rows.data()), rows_.stride},
+            detail::rows_of_slots<Value>{rows_, slots.data()});
 }
 
 template <class Place, class Value>
 std::size_t embedding_table<Place, Value>::restore(const Place& place,
-                                                   const embedding_entries<Place>& entries,
-                                                   std::span<const std::byte> rows, bool same_slots) {
+                                                   const embedding_entries<Place>& entries, bool same_slots,
+                                                   std::span<std::uint32_t> slots) {
   const std::size_t n = entries.ids.size();
   const char* const what = "roost::embedding_table::restore: ";
   if (entries.slots.size() != n || entries.steps.size() != n || entries.features.size() != n ||
-      entries.scores.size() != (table_.scores != nullptr ? n : 0) || rows.size() != n * rows_.stride)
-    detail::raise<invalid_argument>({what, "entries, or rows, of another table, or not of one size"});
+      entries.scores.size() != (table_.scores != nullptr ? n : 0))
+    detail::raise<invalid_argument>({what, "entries of another table, or not of one size"});
   if (size(place) != 0) detail::raise<invalid_argument>({what, "the table has keys; restore into a new one"});
-  const detail::rows_in_order from{const_cast<std::byte*>(rows.data()), rows_.stride};
-  return put_entries(place, entries, from, same_slots);
-}
-
-template <class Place, class Value>
-template <class Rows>
-std::size_t embedding_table<Place, Value>::put_entries(const Place& place,
-                                                       const embedding_entries<Place>& entries,
-                                                       const Rows& rows, bool same_slots) {
-  const std::size_t n = entries.ids.size();
   embedding_batch batch{.ids = entries.ids.span()};
   if (options_.features) batch.features = entries.features.span();
-  const detail::embedding_ids ids = ids_of(batch, n, "restore");
-  array<std::uint32_t, Place> slots(place, n);
+  const detail::embedding_ids ids = ids_of(batch, slots.size(), "restore");
   if (same_slots) {
-    place.copy(slots.data(), entries.slots.data(), slots.bytes());
-    if (place.sum(n, detail::is_wrong_slot{table_, ids, slots.data()}) != 0) {
-      detail::raise<invalid_argument>(
-          {"roost::embedding_table::restore: slots of a table of another size or seed"});
-    }
+    place.copy(slots.data(), entries.slots.data(), slots.size_bytes());
+    if (place.sum(n, detail::is_wrong_slot{table_, ids, slots.data()}) != 0)
+      detail::raise<invalid_argument>({what, "slots of a table of another size or seed"});
   } else {
     array<std::uint32_t, Place> scores(place, options_.eviction == eviction::least_score ? n : 0);
     place.fill(scores.data(), 0, scores.bytes());
     batch.scores = scores.span();
-    put<1>(place, batch, slots.span(), {.admit = 1});
+    put<1>(place, batch, slots, {.admit = 1, .fetches = false});
   }
   place.for_each(n, detail::write_embeddings{table_, ids, slots.data(), entries.steps.data(),
                                              entries.scores.data(), same_slots});
@@ -601,12 +606,9 @@ std::size_t embedding_table<Place, Value>::put_entries(const Place& place,
     find(place, batch, known.span());
     if (place.sum(n, detail::is_elsewhere{slots.data(), known.data()}) != 0) {
       place.fill(tags_.data(), 0, tags_.bytes());
-      detail::raise<invalid_argument>({"roost::embedding_table::restore: a key that comes twice"});
+      detail::raise<invalid_argument>({what, "a key that comes twice"});
     }
   }
-  const std::size_t words = rows_.stride / 4;
-  place.for_each(n * words,
-                 detail::copy_whole_rows{rows, detail::rows_of_slots<Value>{rows_, slots.data()}, words});
   return place.sum(n, detail::is_value<std::uint32_t>{slots.data(), detail::no_slot});
 }
 
@@ -614,13 +616,15 @@ template <class Place, class Value>
 void embedding_table<Place, Value>::reserve(const Place& place, std::size_t capacity) {
   if (capacity <= this->capacity()) return;
   const embedding_entries<Place> all = entries(place);
+  array<std::uint32_t, Place> slots(place, all.ids.size());
   embedding_options larger = options_;
   larger.capacity = capacity;
   // A bucket of the new table can have keys of two old ones: more than it has slots, if it is hardly larger.
   for (;; larger.capacity += larger.capacity / 8 + 128) {
     embedding_table next(place, larger);
-    const detail::rows_of_slots<Value> mine{rows_, all.slots.data()};
-    if (next.put_entries(place, all, mine, false) != 0) continue;
+    if (next.restore(place, all, false, slots.span()) != 0) continue;
+    move_rows(place, slots.size(), detail::rows_of_slots<Value>{rows_, all.slots.data()},
+              detail::rows_of_slots<Value>{next.rows_, slots.data()});
     place.copy(next.state_.data(), state_.data(), state_.bytes());
     place.copy(next.remembered_.data(), remembered_.data(), remembered_.bytes());
     *this = std::move(next);
