@@ -1,12 +1,16 @@
 """A training step of a table of embeddings, as NVIDIA's recsys-examples (corelib/dynamicemb) measures it.
 
-    python3 apps/bench/embeddings.py [--rows 16777216] [--optimizer adam] [--json FILE]
+    python3 apps/bench/embeddings.py [--ids 16777216] [--optimizer adam] [--json FILE]
+    python3 apps/bench/embeddings.py --ids 268435456 --rows 41943040 --cache 1.0
 
 Ten features, 104,857 ids each a step from a power law of exponent 1.05 (seed 42), rows of 128 floats, the
 optimizer in the backward pass. After a pass over 100 batches to warm up, the same batches are timed by CUDA
 events: forward, backward, and forward in evaluation; torch and Python included, a wait after each step. The
 table is filled with other keys first. Rows are verified: those of the first step in double precision, those
 of the last one against a lookup. Needs a GPU of 28 GB, torch, and roost's module for GPUs.
+
+With --cache, rows lie in pinned memory of the host, and the GPU has room for a share of those that the 100
+batches look up. --prefetch brings the rows of the next batch beside the backward pass.
 """
 
 import argparse
@@ -68,34 +72,43 @@ def event():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=16 * 2**20, help="rows of the table, and ids there are")
+    parser.add_argument("--ids", type=int, default=16 * 2**20, help="ids there are")
+    parser.add_argument("--rows", type=int, help="of the table; as many as ids")
+    parser.add_argument("--cache", type=float, help="rows in the GPU's memory for each id of the batches")
+    parser.add_argument("--prefetch", action="store_true")
     parser.add_argument("--optimizer", default="adam", choices=["adam", "sgd", "adagrad", "rowwise_adagrad"])
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--json", help="a file for the figures")
     wanted = parser.parse_args()
 
-    def make():
+    all_ids = batches(wanted.ids, wanted.steps)
+    hbm_rows = None
+    if wanted.cache is not None:
+        every = torch.stack(all_ids).reshape(wanted.steps, TABLES, BATCH).transpose(0, 1)
+        hbm_rows = int(wanted.cache * sum(len(torch.unique(of_table)) for of_table in every))
+
+    def make(rows, hbm_rows):
         return roost.torch.Table(
-            DIM, wanted.rows, optimizer=wanted.optimizer, lr=0.1, features=True, device="cuda"
+            DIM, rows, optimizer=wanted.optimizer, lr=0.1, features=True, device="cuda", hbm_rows=hbm_rows
         )
 
-    all_ids = batches(wanted.rows, wanted.steps)
     features = torch.arange(TABLES, device="cuda").repeat_interleave(BATCH).to(torch.uint16)
     gradient = torch.randn(TABLES * BATCH, DIM, device="cuda")
-    distinct = verify_first_step(make, all_ids[0], features, gradient)
-
-    table = make()
+    distinct = verify_first_step(lambda: make(2**21, hbm_rows and 2**18), all_ids[0], features, gradient)
+    table = make(wanted.rows or wanted.ids, hbm_rows)
     generator = torch.Generator("cuda").manual_seed(1)
     while len(table) < 0.999 * table.capacity:
         with torch.no_grad():
             other = torch.randint(-(2**62), -1, (TABLES * BATCH,), device="cuda", generator=generator)
             table(other, table=features)
 
-    def train(ids):
+    def train(ids, ahead):
         def step():
             a = event()
             out = table(ids, table=features)
             b = event()
+            if wanted.prefetch:
+                table.prefetch(ahead, table=features)
             out.backward(gradient)
             return a, b, event()
 
@@ -109,8 +122,9 @@ def main():
 
         return step
 
-    timed([train(ids) for ids in all_ids])
-    forward, backward = timed([train(ids) for ids in all_ids])
+    steps = [train(*ids) for ids in zip(all_ids, all_ids[1:] + all_ids[:1], strict=True)]
+    timed(steps)
+    forward, backward = timed(steps)
     table.eval()
     (evaluation,) = timed([evaluate(ids) for ids in all_ids])
     rows, found = table.find(all_ids[-1], table=features)
@@ -119,7 +133,10 @@ def main():
     result = {
         "device": torch.cuda.get_device_name(),
         "optimizer": wanted.optimizer,
+        "ids": wanted.ids,
         "rows": table.capacity,
+        "hbm_rows": hbm_rows,
+        "prefetch": wanted.prefetch,
         "distinct_ids_of_the_first_step": distinct,
         "forward_ms": round(forward, 3),
         "backward_ms": round(backward, 3),

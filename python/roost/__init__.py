@@ -7,7 +7,7 @@
     >>> roost.Index(ids).get_indexer(np.array([20, 99]))
     array([ 3, -1])
 
-Functions: unique, factorize, isin, join, merge, group_by, value_counts, duplicated, partition.
+Functions: unique, factorize, isin, join, merge, group_by, value_counts, duplicated, partition, gather.
 Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy, jax, pandas, Arrow or polars, on the CPU or on a GPU, or anything
@@ -28,6 +28,7 @@ from ._functions import (
     unique,
     value_counts,
 )
+from ._gather import gather
 from ._group_by import GroupBy, group_by
 from ._libraries import from_arrow
 from ._merge import merge
@@ -46,6 +47,7 @@ __all__ = [
     "duplicated",
     "factorize",
     "from_arrow",
+    "gather",
     "group_by",
     "info",
     "isin",

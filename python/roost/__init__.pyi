@@ -9,14 +9,15 @@ _IndexDtype = Literal["int32", "int64"]
 __version__: str
 __all__ = [
     "ConcurrentMap", "GroupBy", "Index", "Map", "MultiMap", "Set", "Store", "duplicated", "factorize",
-    "from_arrow", "group_by", "info", "isin", "join", "merge", "partition", "set_threads", "trim", "unique",
-    "value_counts",
+    "from_arrow", "gather", "group_by", "info", "isin", "join", "merge", "partition", "set_threads", "trim",
+    "unique", "value_counts",
 ]
 
 def unique(x: _Array, *, sorted: bool = ..., return_index: bool = ..., return_inverse: bool = ...,
            return_counts: bool = ..., index_dtype: _IndexDtype = ...) -> Any: ...
 def factorize(x: _Array, *, use_na_sentinel: bool = ...,
               index_dtype: _IndexDtype = ...) -> tuple[_Array, _Array]: ...
+def gather(rows: _Array, ids: _Array) -> _Array: ...
 def isin(x: _Array, y: _Array, *, assume_unique: bool = ..., invert: bool = ...,
          nulls_equal: bool = ...) -> _Array: ...
 def join(left: _Array, right: _Array, how: Literal["inner", "left", "right", "outer", "semi", "anti"] = ...,

@@ -5,8 +5,9 @@
 #include "bind.hpp"
 #include "columns.hpp"
 #include "roost/embedding/embedding_table.hpp"
+#include "roost/embedding/gather_rows.hpp"
 
-// Tables of rows that are learned, for roost.torch.Table.
+// Tables of rows that are learned, for roost.torch.Table; and rows by number.
 
 namespace roost::python {
 namespace {
@@ -224,6 +225,13 @@ void bind_embedding(nb::module_& m) {
       .def_prop_ro("row_bytes", &table::row_bytes)
       .def_prop_ro("bytes", &table::bytes)
       .def_prop_ro("host_bytes", &table::host_bytes);
+  m.def("gather_rows",
+        [](const call_place<Place>& at, const column& rows, const column& ids, const column& out) {
+          without_gil(at, [&](const Place& place) {
+            gather_rows(place, {rows.data, rows.rows * rows.row_bytes}, rows.row_bytes,
+                        span_of<std::int64_t>(ids), {out.data, out.rows * out.row_bytes});
+          });
+        });
   m.def("make_embeddings",
         [](const call_place<Place>& at, const std::string& type, std::uint32_t dim, std::size_t capacity,
            std::size_t cached, int policy, int how, const optimizer_rates& rates, int initializer, float a,
