@@ -160,7 +160,7 @@ class embedding_table {
   /// Bytes of memory of the place.
   std::size_t bytes() const;
   /// Bytes of rows in host memory.
-  std::size_t host_bytes() const { return far_.bytes(); }
+  std::size_t host_bytes() const { return rows_.far != nullptr ? capacity() * row_bytes() : 0; }
 
  private:
   detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t results, const char* what) const;

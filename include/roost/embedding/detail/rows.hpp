@@ -75,7 +75,7 @@ struct use_rows {
     const std::uint32_t slot = slots[i];
     if (slot == no_slot) return;
     std::uint32_t near = peek(rows.where[slot]);
-    if (near == 0) near = shared_access::compare_exchange(rows.where + slot, 0u, row_cache::waits);
+    if (near == 0) near = shared_access::compare_exchange(rows.where + slot, 0u, std::uint32_t{row_cache::waits});
     if (near == 0) {
       next[i] = exchange(cache.heads[cache.region_of(slot)], static_cast<std::uint32_t>(i) + 1);
     } else if (near != row_cache::waits && peek(cache.used[near - 1]) != cache.now()) {
