@@ -1,7 +1,8 @@
 """Learns which advertisements are clicked, from ids without end, with rows for a part
 of them: a small DLRM whose table gives the rows of ids that stay away to others.
 
-    python examples/clicks.py [--steps 400] [--device cuda] [--plot clicks.png]
+    python examples/clicks.py [--steps 400] [--device cuda] [--hbm-rows 4000]
+                              [--plot clicks.png]
 
 Clicks are made up: each id of three features has a hidden weight, few ids are frequent,
 and half of all ids that come are new. Halfway the table is written to a file and a new
@@ -46,6 +47,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--hbm-rows", type=int, help="the others lie in host memory")
     parser.add_argument("--plot")
     options = parser.parse_args()
     torch.manual_seed(1)
@@ -61,6 +63,7 @@ def main():
             optimizer="adam",
             lr=0.01,
             initializer=("normal", 0, 0.1),
+            hbm_rows=options.hbm_rows,
             device=options.device,
         )
 
@@ -78,8 +81,10 @@ def main():
     shift = torch.arange(FEATURES) * IDS
 
     losses = []
+    ahead = clicks(0, weights)
     for step in range(options.steps):
-        ids, clicked = clicks(step, weights)
+        ids, clicked = ahead
+        ahead = clicks(step + 1, weights)
         rows = table(ids, table=feature)
         outputs = [with_table(rows), with_dense(dense(ids + shift))]
         each = [
@@ -88,6 +93,7 @@ def main():
         ]
         for optimizer in optimizers:
             optimizer.zero_grad()
+        table.prefetch(ahead[0], table=feature)  # of host memory, beside the next line
         sum(each).backward()  # which changes the rows of the table
         for optimizer in optimizers:
             optimizer.step()

@@ -621,8 +621,10 @@ class Table(torch.nn.Module):
             "ids": state["ids"],
             "features": state["features"],
             "rows": weights,
-            "gone": torch.cat([ids for ids, _ in gone]),
-            "gone_features": torch.cat([f.view(torch.int16) for _, f in gone]).view(torch.uint16),
+            "gone": torch.cat([ids for ids, _ in gone]).to(weights.device),
+            "gone_features": torch.cat([f.view(torch.int16) for _, f in gone])
+            .view(torch.uint16)
+            .to(weights.device),
             # Rows of a pass that waits for its backward pass change later.
             "steps": min(self._running, default=self.counts()["steps"] + 1) - 1,
         }
@@ -782,7 +784,7 @@ class Table(torch.nn.Module):
         Returns
         -------
         concurrent.futures.Future or None
-            Without `wait`: `result()` waits for the file, and raises what went wrong.
+            Without `wait`: `result()` waits for the file, and raises what went wrong, which is also a warning.
 
         Raises
         ------
@@ -801,7 +803,7 @@ class Table(torch.nn.Module):
         if wait:
             return _write_state(out, file, state)
         writer = concurrent.futures.ThreadPoolExecutor(1, "roost-snapshot")
-        done = writer.submit(_write_state, out, file, state)
+        done = writer.submit(_write_later, out, file, state)
         writer.shutdown(wait=False)
         return done
 
@@ -899,6 +901,14 @@ def _write_state(out, file, state):
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _write_later(out, file, state):
+    try:
+        _write_state(out, file, state)
+    except BaseException as error:
+        warnings.warn(f"roost.torch.Table.snapshot: {file} was not written: {error}", stacklevel=1)
+        raise
 
 
 def _checksum(state):

@@ -186,8 +186,17 @@ class embedding_table {
   void check_bytes(std::size_t n, std::size_t bytes, const char* what) const;
   void allocate(const Place& place);
   void allocate_rows(const Place& place, std::size_t n);
+  /// Memory for rows that wait to come to the cache.
+  struct waiting_rows {
+    array<std::uint32_t, Place> numbers;  // two for each id
+    array<std::uint64_t, Place> starts;   // of regions, and the end
+  };
+  waiting_rows room_for(const Place& place, std::size_t n) const {
+    return {array<std::uint32_t, Place>(place, 2 * n),
+            array<std::uint64_t, Place>(place, std::size_t{cache_.regions} + 1)};
+  }
   void fetch(const Place& place, std::span<const std::uint32_t> slots, std::uint32_t running,
-             std::uint32_t* next);
+             waiting_rows& waiting);
   template <int Width>
   void update_pieces(const Place& place, const embedding_batch& batch, const std::uint32_t* slots,
                      const Value* gradients);
@@ -204,7 +213,7 @@ class embedding_table {
   detail::lookup_sketch sketch_;
   array<std::byte, Place> bytes_of_rows_;
   detail::reachable<Place> far_;
-  array<std::uint32_t, Place> where_, owners_, used_, waiting_;
+  array<std::uint32_t, Place> where_, owners_, used_, came_;
   array<std::uint32_t, Place> tags_, steps_, heads_, counters_;
   array<std::uint64_t, Place> hashes_, scores_;
   array<std::uint16_t, Place> features_;

@@ -41,17 +41,19 @@ struct embedding_rows {
   }
 };
 
-/// The cache of rows. Each region of slots has a part of it, so that what comes and goes at the same time
-/// lies in few pages of the host's memory. A row that comes takes the place of the least recently used one of
-/// a line of 32, which its slot and the step choose.
+/// The cache of rows. Each region of slots has a part of it, so that rows which come and go at the same time
+/// lie in few pages of the host's memory: a GPU knows the addresses of few. A row that comes takes the place
+/// of another one of a line of 32, which its slot and the step choose: of the one used least recently, where
+/// those that were used again since they came count as used so many steps later (as in 2Q, Johnson and Shasha
+/// 1994).
 struct row_cache {
-  static constexpr std::uint32_t line = 32, lines_of_region = 128;
+  static constexpr std::uint32_t line = 32, lines_of_region = 128, again = 256;
   static constexpr std::uint32_t waits = ~0u;  // in embedding_rows::where: for fetch_rows
 
   std::uint64_t slots = 0;
   std::uint32_t lines = 0, regions = 0;
-  std::uint32_t* used = nullptr;   // of each row: the step
-  std::uint32_t* heads = nullptr;  // of each region: the first id of a row that waits, and 1; 0: none
+  std::uint32_t* used = nullptr;  // of each row: the step of its last use
+  std::uint32_t* came = nullptr;  // of each row: when it came
   const std::uint32_t* step = nullptr;
 
   ROOST_FN std::uint32_t now() const { return larger(*step, 1u); }
@@ -63,73 +65,69 @@ struct row_cache {
   }
 };
 
-/// Marks the rows of a batch that are in the cache with the step, and makes a chain of the others, each once.
+/// Marks the rows of a batch that are in the cache with the step, and counts the others, each once, by
+/// region.
 template <class Value>
 struct use_rows {
   embedding_rows<Value> rows;
   row_cache cache;
   const std::uint32_t* slots;
-  std::uint32_t* next;  // of each id, as heads
+  std::uint64_t* counts;  // of each region
+  std::uint32_t* ranks;   // of each id, in its region; or no_slot
 
   ROOST_FN void operator()(std::size_t i) const {
     const std::uint32_t slot = slots[i];
+    ranks[i] = no_slot;
     if (slot == no_slot) return;
     std::uint32_t near = peek(rows.where[slot]);
-    if (near == 0) near = shared_access::compare_exchange(rows.where + slot, 0u, std::uint32_t{row_cache::waits});
+    if (near == 0)
+      near = shared_access::compare_exchange(rows.where + slot, 0u, std::uint32_t{row_cache::waits});
     if (near == 0) {
-      next[i] = exchange(cache.heads[cache.region_of(slot)], static_cast<std::uint32_t>(i) + 1);
+      ranks[i] = static_cast<std::uint32_t>(fetch_add(counts[cache.region_of(slot)], std::uint64_t{1}));
     } else if (near != row_cache::waits && peek(cache.used[near - 1]) != cache.now()) {
       exchange(cache.used[near - 1], cache.now());
     }
   }
 };
+/// Puts the slots that wait in the order of their regions.
+struct order_rows {
+  row_cache cache;
+  const std::uint32_t *slots, *ranks;
+  const std::uint64_t* starts;  // of regions
+  std::uint32_t* ordered;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (ranks[i] != no_slot) ordered[starts[cache.region_of(slots[i])] + ranks[i]] = slots[i];
+  }
+};
 
 /// Brings rows that wait to the cache, and those whose place they take back to host memory if they changed. A
-/// row that finds no place, as all are of running steps, stays where it is. A team takes a region.
+/// row that finds no place, as all are of running steps, stays where it is. Few teams, so that those at work
+/// are at few pages.
 template <class Value>
 struct fetch_rows {
-  static constexpr int threads = 128;
-  static constexpr std::uint32_t tile = 128, tries = 16;
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t tries = 16;
+  static constexpr std::size_t teams = 32;
 
   embedding_rows<Value> rows;
   row_cache cache;
-  const std::uint32_t *slots, *next;
+  const std::uint32_t* ordered;
+  const std::uint64_t* count;
   std::uint32_t keeps_steps;  // before the running one
 
-  struct pieces {
-    std::uint32_t* waiting;  // slots
-    std::uint32_t* counts;   // of them; the next id and 1
-  };
-  ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint32_t>(tile), memory.take<std::uint32_t>(2)};
-  }
-
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    scratch_memory all(memory);
-    const pieces mine = scratch(all);
-    const auto rank = static_cast<std::uint32_t>(team.rank()), region = static_cast<std::uint32_t>(index);
-    const std::uint32_t first = cache.heads[region];
-    if (first == 0) return;
-    for (std::uint32_t id = first; id != 0; id = mine.counts[1]) {
-      team.sync();
-      if (rank == 0) {
-        std::uint32_t count = 0;
-        for (; id != 0 && count < tile; id = next[id - 1]) mine.waiting[count++] = slots[id - 1];
-        mine.counts[0] = count;
-        mine.counts[1] = id;
-      }
-      team.sync();
-      for (std::uint32_t k = rank / Team::near_size; k < mine.counts[0]; k += Team::size / Team::near_size)
-        fetch(team, rank % Team::near_size, region, mine.waiting[k]);
-    }
-    if (rank == 0) cache.heads[region] = 0;
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    constexpr std::uint32_t near = Team::near_size;
+    const auto rank = static_cast<std::uint32_t>(team.rank());
+    for (std::size_t k = index * (Team::size / near) + rank / near; k < *count;
+         k += teams * (Team::size / near))
+      fetch(team, rank % near, ordered[k]);
   }
 
  private:
   template <class Team>
-  ROOST_FN void fetch(const Team& team, std::uint32_t lane, std::uint32_t region, std::uint32_t slot) const {
-    const std::uint32_t row = take_row(team, lane, region, slot);
+  ROOST_FN void fetch(const Team& team, std::uint32_t lane, std::uint32_t slot) const {
+    const std::uint32_t row = take_row(team, lane, slot);
     if (row == no_slot) {
       if (lane == 0) rows.where[slot] = 0;
       return;
@@ -142,37 +140,43 @@ struct fetch_rows {
     if (owner != 0) rows.where[former] = 0;
     rows.owners[row] = slot + 1;
     rows.where[slot] = row + 1;
+    cache.came[row] = cache.now();
   }
 
   /// A row of the cache that is free or of no running step; no_slot if none of some lines is.
   template <class Team>
-  ROOST_FN std::uint32_t take_row(const Team& team, std::uint32_t lane, std::uint32_t region,
-                                  std::uint32_t slot) const {
+  ROOST_FN std::uint32_t take_row(const Team& team, std::uint32_t lane, std::uint32_t slot) const {
     constexpr std::uint64_t never = ~std::uint64_t{0};
-    const std::uint32_t begin = cache.first_line(region), count = cache.first_line(region + 1) - begin,
-                        now = cache.now();
-    auto at = static_cast<std::uint32_t>(split_hash(mix64(slot, now), count).digit);
+    const std::uint32_t region = cache.region_of(slot), begin = cache.first_line(region),
+                        lines = cache.first_line(region + 1) - begin, now = cache.now();
+    auto at = static_cast<std::uint32_t>(split_hash(mix64(slot, now), lines).digit);
     for (std::uint32_t failed = 0; failed < tries;) {
       const std::uint32_t first = (begin + at) * row_cache::line;
       std::uint64_t least = never;
-      for (std::uint32_t s = lane; s < row_cache::line; s += Team::near_size) {
-        const std::uint32_t used = peek(cache.used[first + s]);
-        if (used == 0 || std::uint64_t{used} + keeps_steps < now)
-          least = smaller(least, std::uint64_t{used} << 32 | s);
-      }
+      for (std::uint32_t s = lane; s < row_cache::line; s += Team::near_size)
+        least = smaller(least, order_of(first + s, s, now));
       least = least_near(team, least);
       if (least == never) {
         ++failed;
-        at = at + 1 == count ? 0 : at + 1;
+        at = at + 1 == lines ? 0 : at + 1;
         continue;
       }
-      const std::uint32_t row = first + static_cast<std::uint32_t>(least);
-      const auto used = static_cast<std::uint32_t>(least >> 32);
+      const std::uint32_t row = first + static_cast<std::uint32_t>(least) % row_cache::line;
+      const auto used = static_cast<std::uint32_t>((least >> 6) - (least >> 5 & 1) * row_cache::again);
       std::uint32_t before = used;
       if (lane == 0) before = shared_access::compare_exchange(cache.used + row, used, now);
       if (of_lane<Team::near_size>(0, before) == used) return row;
     }
     return no_slot;
+  }
+
+  /// Which row of a line goes first: the step of its last use; whether it was used after that in which it
+  /// came and the next one, for which it may have been prefetched; and its number.
+  ROOST_FN std::uint64_t order_of(std::uint32_t row, std::uint32_t number, std::uint32_t now) const {
+    const std::uint64_t used = peek(cache.used[row]);
+    if (used != 0 && used + keeps_steps >= now) return ~std::uint64_t{0};
+    const std::uint64_t again = used > std::uint64_t{cache.came[row]} + 1 ? 1 : 0;
+    return (used + again * row_cache::again) << 6 | again << 5 | number;
   }
 
   /// near -> back, unless that is null, and far -> near; some pieces at a time, so that the reads of both are
@@ -183,22 +187,22 @@ struct fetch_rows {
       std::uint32_t words[4];
     };
     constexpr std::uint32_t at_once = 4;
-    const auto n_pieces = static_cast<std::uint32_t>(rows.stride / sizeof(piece));
+    const auto pieces = static_cast<std::uint32_t>(rows.stride / sizeof(piece));
     auto* const here = reinterpret_cast<piece*>(near);
     const auto* const there = reinterpret_cast<const piece*>(far);
-    for (std::uint32_t first = lane; first < n_pieces; first += lanes * at_once) {
+    for (std::uint32_t first = lane; first < pieces; first += lanes * at_once) {
       piece comes[at_once], goes[at_once];
       ROOST_UNROLL
       for (std::uint32_t k = 0; k < at_once; ++k) {
         const std::uint32_t p = first + k * lanes;
-        if (p < n_pieces) comes[k] = there[p];
-        if (p < n_pieces && back != nullptr) goes[k] = here[p];
+        if (p < pieces) comes[k] = there[p];
+        if (p < pieces && back != nullptr) goes[k] = here[p];
       }
       ROOST_UNROLL
       for (std::uint32_t k = 0; k < at_once; ++k) {
         const std::uint32_t p = first + k * lanes;
-        if (p < n_pieces && back != nullptr) reinterpret_cast<piece*>(back)[p] = goes[k];
-        if (p < n_pieces) here[p] = comes[k];
+        if (p < pieces && back != nullptr) reinterpret_cast<piece*>(back)[p] = goes[k];
+        if (p < pieces) here[p] = comes[k];
       }
     }
   }

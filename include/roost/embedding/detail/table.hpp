@@ -221,30 +221,38 @@ void embedding_table<Place, Value>::allocate_rows(const Place& place, std::size_
   where_ = zeros(n);
   owners_ = zeros(lines * cache::line);
   used_ = zeros(lines * cache::line);
-  waiting_ = zeros(cache_.regions);
+  came_ = zeros(lines * cache::line);
   rows_.far = static_cast<std::byte*>(far_.data());
   rows_.where = where_.data();
   rows_.owners = owners_.data();
   cache_.used = used_.data();
-  cache_.heads = waiting_.data();
+  cache_.came = came_.data();
 }
 
-/// `next`: room for a number for each slot.
 template <class Place, class Value>
 void embedding_table<Place, Value>::fetch(const Place& place, std::span<const std::uint32_t> slots,
-                                          std::uint32_t running, std::uint32_t* next) {
-  place.for_each(slots.size(), detail::use_rows<Value>{rows_, cache_, slots.data(), next});
-  const detail::fetch_rows<Value> run{rows_, cache_, slots.data(), next, running};
-  place.launch(cache_.regions, detail::scratch_bytes_of(run), run);
+                                          std::uint32_t running, waiting_rows& waiting) {
+  const std::size_t n = slots.size();
+  std::uint32_t *const ranks = waiting.numbers.data(), *const ordered = ranks + n;
+  std::uint64_t* const starts = waiting.starts.data();
+  place.fill(starts, 0, waiting.starts.bytes());
+  place.for_each(n, detail::use_rows<Value>{rows_, cache_, slots.data(), starts, ranks});
+  place.exclusive_scan(starts, starts, waiting.starts.size());
+  place.for_each(n, detail::order_rows{cache_, slots.data(), ranks, starts, ordered});
+  const detail::fetch_rows<Value> run{rows_, cache_, ordered, starts + cache_.regions, running};
+  place.launch(run.teams, 0, run);
 }
 
 template <class Place, class Value>
 void embedding_table<Place, Value>::prefetch(const Place& place, const embedding_batch& batch,
                                              std::uint32_t running) {
   if (rows_.far == nullptr) return;
-  array<std::uint32_t, Place> slots(place, batch.ids.size()), next(place, batch.ids.size());
+  array<std::uint32_t, Place> slots(place, batch.ids.size());
   find(place, batch, slots.span());
-  if (!batch.ids.empty()) fetch(place, slots.span(), running, next.data());
+  if (!batch.ids.empty()) {
+    waiting_rows waiting = room_for(place, batch.ids.size());
+    fetch(place, slots.span(), running, waiting);
+  }
 }
 
 template <class Place, class Value>
@@ -331,7 +339,8 @@ void embedding_table<Place, Value>::put(const Place& place, const embedding_batc
   array<detail::embedding_key, Place> keys(place, size);
   array<std::uint32_t, Place> memory(place, size * (weighs ? 4 : 3));
   const bool fetches = rows_.far != nullptr && how.fetches && !assigns;
-  array<std::uint32_t, Place> waiting(place, fetches ? n : 0);
+  waiting_rows waiting;
+  if (fetches) waiting = room_for(place, n);
   std::uint32_t* next = memory.data();
   const auto take = [&] { return std::exchange(next, next + size); };
   detail::claimed_keys claimed;
@@ -366,7 +375,7 @@ void embedding_table<Place, Value>::put(const Place& place, const embedding_batc
       n,           slots.data(),       claimed,           state, rows, how.given, how.out,
       how.evicted, remembered_.data(), remembered_.size()};
   place.launch(detail::ceil_div<std::size_t>(n, settle.tile), detail::scratch_bytes_of(settle), settle);
-  if (fetches) fetch(place, slots, how.running, waiting.data());
+  if (fetches) fetch(place, slots, how.running, waiting);
 }
 
 template <class Place, class Value>
@@ -662,7 +671,7 @@ std::size_t embedding_table<Place, Value>::size(const Place& place) const {
 
 template <class Place, class Value>
 std::size_t embedding_table<Place, Value>::bytes() const {
-  return bytes_of_rows_.bytes() + where_.bytes() + owners_.bytes() + used_.bytes() + waiting_.bytes() +
+  return bytes_of_rows_.bytes() + where_.bytes() + owners_.bytes() + used_.bytes() + came_.bytes() +
          tags_.bytes() + hashes_.bytes() + steps_.bytes() + heads_.bytes() + features_.bytes() +
          scores_.bytes() + counters_.bytes() + remembered_.bytes() + state_.bytes();
 }
