@@ -475,6 +475,61 @@ TEST(kernel_map_calls, hold_nothing_that_they_do_not_say) {
   EXPECT_EQ(memory.live_blocks(), 0u);
 }
 
+/// The box and the number of the voxels that a window reaches, from its boxes and one by one.
+template <bool Backward>
+void expect_boxes(std::mt19937_64& random) {
+  roost::detail::window<3> window{};
+  roost::coordinate_box<3> bounds{{-2, {-9, -9, -9}}, {1, {9, 9, 9}}};
+  for (int a = 0; a < 3; ++a) {
+    window.size[a] = 1 + static_cast<int>(random() % 4);
+    window.stride[a] = 1 + static_cast<int>(random() % 4);
+    window.dilation[a] = window.size[a] == 1 ? 1 + static_cast<int>(random() % 3) : 1;
+    window.padding[a] = static_cast<int>(random() % 4);
+    window.shift[a] = -1;
+  }
+  voxels<3> sources(random() % 20);
+  for (auto& c : sources) {
+    c.batch = static_cast<int>(random() % 6) - 3;
+    for (int& x : c.at) x = static_cast<int>(random() % 40) - 20;
+  }
+  const u64 count = sources.size();
+  const roost::detail::reached_voxels<3, Backward> reached(sources.data(), &count, count, window, bounds);
+  ASSERT_TRUE(reached.has_boxes());
+  const auto numbers_of = [](const coordinate<3>& c) {
+    return std::array<int, 4>{c.batch, c.at[0], c.at[1], c.at[2]};
+  };
+  std::array<int, 4> least[2], greatest[2];
+  u64 voxels[2] = {0, 0};
+  for (int k = 0; k < 2; ++k) least[k].fill(1 << 20), greatest[k].fill(-(1 << 20));
+  const auto take = [&](int k, const coordinate<3>& low, const coordinate<3>& high) {
+    for (std::size_t a = 0; a < 4; ++a) {
+      least[k][a] = std::min(least[k][a], numbers_of(low)[a]);
+      greatest[k][a] = std::max(greatest[k][a], numbers_of(high)[a]);
+    }
+  };
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    coordinate<3> c{};
+    if (reached.give(i, c)) take(0, c, c), ++voxels[0];
+  }
+  for (u64 i = 0; i < count; ++i) {
+    coordinate<3> low{}, high{};
+    const u64 here = reached.box(i, low, high);
+    if (here != 0) take(1, low, high);
+    voxels[1] += here;
+  }
+  EXPECT_EQ(voxels[0], voxels[1]);
+  EXPECT_EQ(least[0], least[1]);
+  EXPECT_EQ(greatest[0], greatest[1]);
+}
+
+TEST(kernel_map_calls, know_the_boxes_of_what_they_reach) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 3000; ++i) {
+    expect_boxes<true>(random);
+    expect_boxes<false>(random);
+  }
+}
+
 TEST(kernel_map_rebuild, follows_an_index_without_a_wait) {
   index_of<3> index(test_place(), {.capacity = 4000});
   auto map = roost::submanifold(test_place(), index, {}, {.pairs = true});

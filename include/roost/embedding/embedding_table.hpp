@@ -165,6 +165,7 @@ class embedding_table {
  private:
   detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t results, const char* what) const;
   detail::bags_of_ids bags_of(const embedding_batch& batch) const;
+  const std::uint32_t* scores_of(const embedding_batch& batch) const;
   /// What a step does besides finding slots.
   struct step_of {
     std::uint32_t running = 0, admit = 0;  // 0: as the options say

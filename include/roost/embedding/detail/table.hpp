@@ -277,6 +277,17 @@ detail::embedding_ids embedding_table<Place, Value>::ids_of(const embedding_batc
 }
 
 template <class Place, class Value>
+const std::uint32_t* embedding_table<Place, Value>::scores_of(const embedding_batch& batch) const {
+  const bool scored = options_.eviction == eviction::least_score;
+  if (scored != !batch.scores.empty() && !batch.ids.empty()) {
+    detail::raise<invalid_argument>(
+        {"roost::embedding_table::insert: ", scored ? "no scores, which eviction::least_score needs"
+                                                    : "scores, which only eviction::least_score takes"});
+  }
+  return scored ? batch.scores.data() : nullptr;
+}
+
+template <class Place, class Value>
 detail::bags_of_ids embedding_table<Place, Value>::bags_of(const embedding_batch& batch) const {
   return {batch.offsets.empty() ? nullptr : batch.offsets.data(), batch.rows(),
           !batch.offsets.empty() && batch.pooling == pooling::mean};
@@ -316,15 +327,9 @@ template <int Width>
 void embedding_table<Place, Value>::put(const Place& place, const embedding_batch& batch,
                                         std::span<std::uint32_t> slots, const step_of& how) {
   const detail::embedding_ids ids = ids_of(batch, slots.size(), "insert");
-  const bool scored = options_.eviction == eviction::least_score;
-  if (scored != !batch.scores.empty() && !batch.ids.empty()) {
-    detail::raise<invalid_argument>(
-        {"roost::embedding_table::insert: ", scored ? "no scores, which eviction::least_score needs"
-                                                    : "scores, which only eviction::least_score takes"});
-  }
   const std::size_t n = batch.ids.size(), size = detail::larger<std::size_t>(2 * n, 128);
   const bool assigns = how.given != nullptr, weighs = table_.scores != nullptr;
-  const std::uint32_t* const scores = scored ? batch.scores.data() : nullptr;
+  const std::uint32_t* const scores = scores_of(batch);
   detail::embedding_state* const state = state_.data();
   place.for_each(1, detail::begin_step{state});
   if (n == 0) return;
@@ -363,7 +368,7 @@ void embedding_table<Place, Value>::put(const Place& place, const embedding_batc
                           sketch_,
                           how.admit != 0 ? how.admit : options_.admit,
                           options_.eviction,
-                          scored,
+                          scores != nullptr,
                           how.running,
                           rows_,
                           options_.initializer,

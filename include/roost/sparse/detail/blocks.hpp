@@ -184,7 +184,8 @@ ROOST_FN void for_each_given(const Team& team, const Source& source, std::uint64
   });
 }
 
-/// Finds the box of all coordinates, and counts them. Teams take every `teams`-th tile.
+/// Finds the box of all coordinates, and counts them: those of the source, or of its boxes, if it has some.
+/// Teams take every `teams`-th tile.
 template <class Place, int D, class Source>
 struct measure_box {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -210,15 +211,27 @@ struct measure_box {
     std::uint32_t least[numbers], inputs = 0;
     ROOST_UNROLL
     for (int k = 0; k < numbers; ++k) least[k] = ~0u;
+    const auto take = [&](const coordinate<D>& low, const coordinate<D>& high) {
+      ROOST_UNROLL
+      for (int a = 0; a <= D; ++a) {
+        least[2 * a] = smaller(least[2 * a], turned(low, a));
+        least[2 * a + 1] = smaller(least[2 * a + 1], ~turned(high, a));
+      }
+    };
     for (std::size_t t = index; t * tile < count; t += teams) {
-      for_each_given<D>(team, source, count, t, tile, [&](const coordinate<D>& c) {
-        ROOST_UNROLL
-        for (int a = 0; a <= D; ++a) {
-          const std::uint32_t x =
-              static_cast<std::uint32_t>(a == 0 ? c.batch : c.at[larger(a, 1) - 1]) ^ index_state<D>::sign;
-          least[2 * a] = smaller(least[2 * a], x);
-          least[2 * a + 1] = smaller(least[2 * a + 1], ~x);
+      if constexpr (requires { source.has_boxes(); }) {
+        if (source.has_boxes()) {
+          for_each_of_tile(team, t, tile, count, [&](std::uint64_t i) {
+            coordinate<D> low{}, high{};
+            const std::uint64_t voxels = source.box(i, low, high);
+            if (voxels != 0) take(low, high);
+            inputs += static_cast<std::uint32_t>(voxels);
+          });
+          continue;
         }
+      }
+      for_each_given<D>(team, source, count, t, tile, [&](const coordinate<D>& c) {
+        take(c, c);
         ++inputs;
       });
     }
@@ -233,6 +246,12 @@ struct measure_box {
         fetch_max(k % 2 == 0 ? state->turned_least[k / 2] : state->greatest[k / 2], ~of_team[k]);
       }
     });
+  }
+
+ private:
+  /// A number of a coordinate, the batch first, as one without sign in the same order.
+  ROOST_FN static std::uint32_t turned(const coordinate<D>& c, int axis) {
+    return static_cast<std::uint32_t>(axis == 0 ? c.batch : c.at[larger(axis, 1) - 1]) ^ index_state<D>::sign;
   }
 };
 

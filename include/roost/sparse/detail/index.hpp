@@ -336,11 +336,13 @@ class voxel_table {
   template <class Source>
   void measure(const Place& place, const Source& source) {
     using kernel = measure_box<Place, D, Source>;
-    const std::size_t tiles = ceil_div<std::size_t>(source.size(), kernel::tile),
+    std::size_t count = source.size();
+    if constexpr (requires { source.has_boxes(); }) count = source.has_boxes() ? source.most : count;
+    const std::size_t tiles = ceil_div<std::size_t>(count, kernel::tile),
                       teams = std::min(tiles, sparse_tuning<Place>::box_teams);
     inputs_ = source.size();
     place.fill(memory_.data(), 0, memory_.bytes());
-    launch(place, teams, kernel{source, source.size(), table().state, teams});
+    launch(place, teams, kernel{source, count, table().state, teams});
   }
 
   /// Builds blocks. With `looks`, the host reads the counts before it continues; without, nothing waits until

@@ -390,6 +390,35 @@ struct reached_voxels {
     return here && rest == 0 && inside(result);
   }
 
+  /// Whether the voxels that read a source fill a box, so that its corners tell all of it.
+  ROOST_FN bool has_boxes() const {
+    bool all = true;
+    for (int a = 0; a < D; ++a) all &= window.dilation[a] == 1 || window.size[a] == 1;
+    return all;
+  }
+  /// The box of the voxels that read source `number`; returns how many there are.
+  ROOST_FN std::uint64_t box(std::uint64_t number, coordinate<D>& least, coordinate<D>& greatest) const {
+    if (number >= *count) return 0;
+    const coordinate<D> source = sources[number];
+    const coordinate_box<D>& all = inside.bounds;
+    if (source.batch < all.least.batch || source.batch > all.greatest.batch) return 0;
+    least.batch = greatest.batch = source.batch;
+    std::uint64_t voxels = 1;
+    ROOST_UNROLL
+    for (int a = 0; a < D; ++a) {
+      const std::int64_t at = source.at[a], last = window.size[a] - 1, stride = window.stride[a];
+      const std::int64_t first = Backward ? at + window.padding[a] : at * stride - window.padding[a];
+      std::int64_t low = Backward ? window.divided(a, first - last + stride - 1) : first;
+      std::int64_t high = Backward ? window.divided(a, first) : first + last;
+      low = larger(low, std::int64_t{all.least.at[a]});
+      high = smaller(high, std::int64_t{all.greatest.at[a]});
+      least.at[a] = static_cast<std::int32_t>(low);
+      greatest.at[a] = static_cast<std::int32_t>(high);
+      voxels *= low <= high ? static_cast<std::uint64_t>(high - low + 1) : 0;
+    }
+    return voxels;
+  }
+
  private:
   /// Whether only every stride-th offset is possible.
   ROOST_FN bool steps(int a) const { return Backward && window.dilation[a] == 1; }
