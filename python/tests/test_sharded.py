@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 import roost.torch
 import torch.distributed as dist
 from roost._torch_sharded import _owners
+from test_collections import CONFIGS, features_of
 
 # ------------------------------------------------------------------ processes that do what tests ask them
 
@@ -529,6 +530,31 @@ def a_module_has_one(rank, size):
     assert model[0].to("cpu") is model[0] and f"rank {rank} of {size}" in repr(model)
 
 
+def collections_are_those_of_one_rank(rank, size):
+    kinds = roost.torch.EmbeddingBagCollection, roost.torch.EmbeddingCollection
+    for kind, tables in zip(kinds, ("embedding_bags", "embeddings"), strict=True):
+        ours = kind(CONFIGS, table=roost.torch.ShardedTable, optimizer="sgd", lr=0.1)
+        one = kind(CONFIGS, optimizer="sgd", lr=0.1)
+        for step in range(4):
+            parts = [features_of(5, 10 * step + r, "cpu") for r in range(size)]
+            out = ours(parts[rank])
+            alone = [one(part) for part in parts]
+            values = (
+                (lambda o: [o.values()]) if kind is kinds[0] else lambda o: [x.values() for x in o.values()]
+            )
+            for mine, theirs in zip(values(out), values(alone[rank]), strict=True):
+                torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+            sum(x.square().sum() for x in values(out)).backward()
+            sum(x.square().sum() for o in alone for x in values(o)).backward()
+        for name, table in getattr(ours, tables).items():
+            rows = getattr(one, tables)[name].find(torch.arange(50))[0]
+            torch.testing.assert_close(table.find(torch.arange(50))[0], rows, rtol=1e-3, atol=1e-4)
+        odd = features_of(5, 0, "cpu", names=["a", "b", "c", "e"] if rank == 0 else ["a", "b", "c", "d"])
+        with pytest.raises(KeyError if rank == 0 else RuntimeError, match="no feature 'd'"):
+            ours(odd)
+        ours(parts[rank])
+
+
 # ------------------------------------------------------------------ tests
 
 OPTIONS = {
@@ -584,6 +610,10 @@ def test_types_of_ids(ranks):
 
 def test_a_module_has_one(ranks):
     ranks(a_module_has_one)
+
+
+def test_collections_are_those_of_one_rank(ranks):
+    ranks(collections_are_those_of_one_rank)
 
 
 def test_snapshots_go_on_bit_by_bit(ranks, tmp_path):
