@@ -1,5 +1,4 @@
-"""roost.torch.EmbeddingBagCollection and EmbeddingCollection: tables by the names of features, with the calls
-of TorchRec's."""
+"""roost.torch.EmbeddingBagCollection and EmbeddingCollection: tables by the names of features."""
 
 import functools
 import sys
@@ -44,9 +43,7 @@ class _Features:
         for name in ("weights_or_none", "inverse_indices_or_none", "variable_stride_per_key"):
             value = getattr(given, name, lambda: None)()
             if value is not None and value is not False:
-                raise ValueError(
-                    f"{what}: features with {name.removesuffix('_or_none')}, which tables do not take"
-                )
+                raise ValueError(f"{what}: {name.removesuffix('_or_none')}, which tables do not take")
         self.what, self._keys, self._values = what, list(given.keys()), given.values()
         self._lengths, n = given.lengths(), len(self._keys)
         if len(set(self._keys)) != n or n == 0 or len(self._lengths) % n:
@@ -93,8 +90,11 @@ class _Collection(torch.nn.Module):
             if not isinstance(config, dict):
                 config = {part: getattr(config, part) for part in _PARTS if hasattr(config, part)}
             name, names = config["name"], config.get("feature_names") or [config["name"]]
-            if not isinstance(name, str) or name in tables or not all(isinstance(f, str) for f in names):
-                raise ValueError(f"{what}: the table {name!r} of {names}; give names, each table its own")
+            right = isinstance(name, str) and name and "." not in name and not hasattr(tables, name)
+            if not right or not all(isinstance(f, str) for f in names):
+                raise ValueError(
+                    f"{what}: the table {name!r} of {names}; give names that a ModuleDict takes, once"
+                )
             pooling = config.get("pooling", "SUM")
             pooling = str(getattr(pooling, "name", pooling)).lower()
             if self._pools and pooling not in ("sum", "mean"):
@@ -128,7 +128,7 @@ class _Collection(torch.nn.Module):
             features = _Features(given, f"roost.torch.{type(self).__name__}")
             return features, [features.of(names) for _, names, _ in self._about]
 
-        # All of them, before a table changes; and on all ranks, none of which waits for one that has failed.
+        # All of them, before a table changes; no rank waits for one that has failed.
         ranks = [table._ranks for table in tables if isinstance(table, ShardedTable)]
         features, asked = ranks[0].together("forward of a collection", read)[0] if ranks else read()
         about = zip(tables, self._names, self._about, asked, strict=True)
@@ -160,8 +160,8 @@ class EmbeddingBagCollection(_Collection):
 
     Notes
     -----
-    The optimizer is part of the tables: `backward` changes the rows, and the module has no parameters. Ids may
-    be any numbers. There is one lookup for each table. TorchRec is not needed.
+    The optimizer is part of the tables: `backward` changes the rows, and the module has no parameters.
+    Ids may be any numbers. There is one lookup for each table. TorchRec is not needed.
     """
 
     _pools, _attribute = True, "embedding_bags"
@@ -172,7 +172,7 @@ class EmbeddingBagCollection(_Collection):
         Parameters
         ----------
         features : KeyedJaggedTensor of TorchRec
-            Or anything with its `keys()`, `values()`, `lengths()` and `offsets()`. Weights of ids are refused.
+            Or anything with its `keys()`, `values()`, `lengths()` and `offsets()`; without weights of ids.
 
         Returns
         -------

@@ -204,10 +204,10 @@ class _Learning(torch.autograd.Function):
 class ShardedTable(torch.nn.Module):
     """A `Table` whose rows are spread over the ranks of a group of torch.distributed.
 
-    Each key belongs to the rank that its hash tells, which has a `Table` with its share of the rows. A forward
-    pass sends each different key of this rank's batch to its owner, and gets rows; a backward pass adds up
-    the gradients of each key here, and sends the sums to the owners, which add those of rank 0 first, and
-    change each row once. So a step is that of one table that saw the batches of all ranks, one after the
+    Each key belongs to the rank that its hash tells, which has a `Table` with its share of the rows. A
+    forward pass sends each different key of this rank's batch to its owner, and gets rows; a backward pass
+    adds up the gradients of each key here, and sends the sums to the owners, which add those of rank 0 first,
+    and change each row once. So a step is that of one table that saw the batches of all ranks, one after the
     other, but for the order in which floats are added up, and which keys share a bucket.
 
     Parameters
@@ -422,9 +422,9 @@ class ShardedTable(torch.nn.Module):
         self._ranks.together(self._call(f"reserve({capacity})"), grow)
 
     def snapshot(self, folder):
-        """Writes all rows, and what the optimizer keeps, to a folder: a file for each rank. Former files there
-        are removed when those of all ranks are complete and on the disk, so a snapshot survives whatever ends
-        processes.
+        """Writes all rows, and what the optimizer keeps, to a folder: a file for each rank. Former files
+        there are removed when those of all ranks are complete and on the disk, so a snapshot survives
+        whatever ends processes.
 
         Parameters
         ----------
@@ -532,8 +532,8 @@ class ShardedTable(torch.nn.Module):
         return trip
 
     def _keys_of(self, trip):
-        """Ids, features (a tensor, or 0) and the third numbers (scores, or lookups) that came here, as tensors
-        of their own."""
+        """Ids, features (a tensor, or 0) and the third numbers (scores, or lookups) that came here, as
+        tensors of their own."""
         words = self._inbox[: sum(trip.into)].unbind(1)
         ids, features, numbers = words[0].clone(), 0, None
         if self._wide:

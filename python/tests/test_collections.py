@@ -151,6 +151,9 @@ def test_options(device):
     for wrong, words in (
         ([config, config], "'x'"),
         ([config | {"name": 5}], "names"),
+        ([config | {"name": "items"}], "ModuleDict"),
+        ([config | {"name": "a.b"}], "ModuleDict"),
+        ([config | {"feature_names": [1]}], "names"),
         ([config | {"pooling": "max"}], "'max'"),
         ([config | {"data_type": "INT8"}], "INT8"),
         ([config | {"init_fn": torch.nn.init.zeros_}], "init_fn"),
