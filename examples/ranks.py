@@ -121,8 +121,8 @@ def main():
     right = sum(losses[-10:]) < 0.8 * sum(losses[:10])
     right = right and abs(here * size - everywhere) < everywhere / 2
     print(
-        f"rank {rank} of {size} on {device}: "
-        f"loss {losses[0]:.3f}, then {losses[-1]:.3f}; {here} of {everywhere} users here"
+        f"rank {rank} of {size} on {device}: loss {losses[0]:.3f}, "
+        f"then {losses[-1]:.3f}; {here} of {everywhere} users here"
     )
     dist.barrier()
     dist.destroy_process_group()

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
-__all__ = ["Embedding", "EmbeddingBagCollection", "EmbeddingCollection", "Map", "ShardedTable", "Table", "isin",
-           "unique"]
+__all__ = ["Embedding", "EmbeddingBagCollection", "EmbeddingCollection", "Map", "ShardedTable", "Table",
+           "isin", "unique"]
 
 def isin(x: torch.Tensor, y: torch.Tensor, *, invert: bool = ...) -> torch.Tensor: ...
 def unique(x: torch.Tensor, *,
