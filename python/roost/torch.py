@@ -20,11 +20,23 @@ from ._libraries import need_custom_operators
 
 need_custom_operators(torch, "roost.torch")
 
+from ._torch_collections import EmbeddingBagCollection, EmbeddingCollection
+from ._torch_sharded import ShardedTable
 from ._torch_table import Table
 
-Table.__module__ = "roost.torch"
+for _public in (EmbeddingBagCollection, EmbeddingCollection, ShardedTable, Table):
+    _public.__module__ = "roost.torch"
 
-__all__ = ["Embedding", "Map", "Table", "isin", "unique"]
+__all__ = [
+    "Embedding",
+    "EmbeddingBagCollection",
+    "EmbeddingCollection",
+    "Map",
+    "ShardedTable",
+    "Table",
+    "isin",
+    "unique",
+]
 
 _numbers = itertools.count(1)
 _modules = weakref.WeakValueDictionary()  # by number: operators take tensors and numbers

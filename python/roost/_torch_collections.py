@@ -1,0 +1,250 @@
+"""roost.torch.EmbeddingBagCollection and EmbeddingCollection: tables by the names of features."""
+
+import functools
+import sys
+import zlib
+
+import torch
+
+from ._torch_sharded import ShardedTable
+from ._torch_table import Table
+
+_PARTS = "name", "embedding_dim", "num_embeddings", "feature_names", "pooling", "data_type", "init_fn"
+_TYPES = {"FP32": torch.float32, "FP16": torch.float16, "BF16": torch.bfloat16}
+
+
+class _KeyedRows:
+    """Pooled rows of several features, side by side, as TorchRec's KeyedTensor has them."""
+
+    def __init__(self, keys, lengths, values):
+        self.keys, self.values, self.length_per_key = lambda: keys, lambda: values, lambda: lengths
+
+    def to_dict(self):
+        return dict(zip(self.keys(), self.values().split(self.length_per_key(), 1), strict=True))
+
+    def __getitem__(self, key):
+        return self.to_dict()[key]
+
+
+class _JaggedRows:
+    """A row for each id of a feature, as TorchRec's JaggedTensor has them."""
+
+    def __init__(self, values, lengths):
+        self.values, self.lengths = lambda: values, lambda: lengths
+
+    def offsets(self):
+        return _offsets(self.lengths())
+
+
+class _Features:
+    """What a KeyedJaggedTensor, or something of its shape, has of each feature."""
+
+    def __init__(self, given, what):
+        for name in ("weights_or_none", "inverse_indices_or_none", "variable_stride_per_key"):
+            value = getattr(given, name, lambda: None)()
+            if value is not None and value is not False:
+                raise ValueError(f"{what}: {name.removesuffix('_or_none')}, which tables do not take")
+        self.what, self._keys, self._values = what, list(given.keys()), given.values()
+        self._lengths, n = given.lengths(), len(self._keys)
+        if len(set(self._keys)) != n or n == 0 or len(self._lengths) % n:
+            raise ValueError(f"{what}: {len(self._lengths)} lengths of features {self._keys}")
+        self.stride = len(self._lengths) // n
+        if hasattr(given, "offset_per_key"):
+            self._starts = list(given.offset_per_key())
+        elif self.stride:
+            self._starts = given.offsets()[:: self.stride].tolist()
+        else:
+            self._starts = [0] * (n + 1)
+        if len(self._starts) != n + 1 or self._starts[-1] != len(self._values):
+            raise ValueError(
+                f"{what}: {len(self._values)} ids, and features that begin at {self._starts}; the last of "
+                "these must be their number"
+            )
+        classes = sys.modules.get("torchrec.sparse.jagged_tensor")
+        torchrec = classes is not None and isinstance(given, classes.KeyedJaggedTensor)
+        self.keyed, self.jagged = (
+            (classes.KeyedTensor, classes.JaggedTensor) if torchrec else (_KeyedRows, _JaggedRows)
+        )
+
+    def of(self, names):
+        """The ids of some features, one after the other, how many each has, and the lengths of all bags."""
+        absent = [name for name in names if name not in self._keys]
+        if absent:
+            raise KeyError(f"{self.what}: no feature {absent[0]!r} among {self._keys}")
+        at = [self._keys.index(name) for name in names]
+        parts = [self._values[self._starts[k] : self._starts[k + 1]] for k in at]
+        lengths = [self._lengths[k * self.stride : (k + 1) * self.stride] for k in at]
+        return torch.cat(parts), [len(part) for part in parts], torch.cat(lengths)
+
+
+class _Collection(torch.nn.Module):
+    """Tables, each with the names of its features."""
+
+    _pools = False
+
+    def __init__(self, configs, *, table=Table, **options):
+        super().__init__()
+        what = f"roost.torch.{type(self).__name__}"
+        tables, self._about, features = torch.nn.ModuleDict(), [], []
+        for config in configs:
+            if not isinstance(config, dict):
+                config = {part: getattr(config, part) for part in _PARTS if hasattr(config, part)}
+            name, names = config["name"], config.get("feature_names") or [config["name"]]
+            right = isinstance(name, str) and name and "." not in name and not hasattr(tables, name)
+            if not right or not all(isinstance(f, str) for f in names):
+                raise ValueError(
+                    f"{what}: the table {name!r} of {names}; give names that a ModuleDict takes, once"
+                )
+            pooling = config.get("pooling", "SUM")
+            pooling = str(getattr(pooling, "name", pooling)).lower()
+            if self._pools and pooling not in ("sum", "mean"):
+                raise ValueError(f"{what}: pooling {pooling!r} of {name}; give 'sum' or 'mean'")
+            own = {part: value for part, value in config.items() if part not in _PARTS}
+            named = _options_of(config, options | own, f"{what}: {name}")
+            tables[name] = table(config["embedding_dim"], config["num_embeddings"], **named)
+            self._about.append((name, list(names), pooling))
+            features += names
+        # As TorchRec names them.
+        self._names = [
+            [f"{f}@{name}" if features.count(f) > 1 else f for f in names] for name, names, _ in self._about
+        ]
+        setattr(self, self._attribute, tables)
+
+    @property
+    def lr(self):
+        """The learning rate of all tables, or that of the first one; set it between steps."""
+        return next(iter(getattr(self, self._attribute).values())).lr
+
+    @lr.setter
+    def lr(self, rate):
+        for table in getattr(self, self._attribute).values():
+            table.lr = rate
+
+    def _each(self, given):
+        """Of each table: itself, the names of its results, its pooling, and what it looks up."""
+        tables = list(getattr(self, self._attribute).values())
+
+        def read():
+            features = _Features(given, f"roost.torch.{type(self).__name__}")
+            return features, [features.of(names) for _, names, _ in self._about]
+
+        # All of them, before a table changes; no rank waits for one that has failed.
+        ranks = [table._ranks for table in tables if isinstance(table, ShardedTable)]
+        features, asked = ranks[0].together("forward of a collection", read)[0] if ranks else read()
+        about = zip(tables, self._names, self._about, asked, strict=True)
+        return features, [(table, names, pooling, *ids) for table, names, (_, _, pooling), ids in about]
+
+
+class EmbeddingBagCollection(_Collection):
+    """Pooled rows of several features, from a `Table` for each config, with the calls of TorchRec's module.
+
+    Parameters
+    ----------
+    configs : list
+        TorchRec's `EmbeddingBagConfig`, other objects that have its attributes, or dicts: `name`,
+        `embedding_dim`, `num_embeddings` (the capacity), `feature_names` (by default the name) and `pooling`
+        ("sum" or "mean", or TorchRec's). Features of one table share its rows. Other items of a dict are
+        options of its table.
+    table : callable
+        Makes the table of a config from its dim, capacity and options: `Table`, or `ShardedTable` for several
+        ranks.
+    **options
+        Of all tables. `initializer` is by default that of TorchRec: uniform numbers up to
+        ``num_embeddings ** -0.5``, or those of the config. `seed`: each table adds a number that its name
+        tells.
+
+    Attributes
+    ----------
+    embedding_bags : ModuleDict
+        The tables by name.
+
+    Notes
+    -----
+    The optimizer is part of the tables: `backward` changes the rows, and the module has no parameters.
+    Ids may be any numbers. There is one lookup for each table. TorchRec is not needed.
+    """
+
+    _pools, _attribute = True, "embedding_bags"
+
+    def forward(self, features):
+        """The pooled rows of each feature.
+
+        Parameters
+        ----------
+        features : KeyedJaggedTensor of TorchRec
+            Or anything with its `keys()`, `values()`, `lengths()` and `offsets()`; without weights of ids.
+
+        Returns
+        -------
+        KeyedTensor of TorchRec, if `features` are TorchRec's
+            Else an object with the same `keys()`, `values()`, `length_per_key()`, `to_dict()` and ``[key]``.
+            Numbers are float32.
+        """
+        features, each = self._each(features)
+        keys, dims, pooled = [], [], []
+        for table, names, pooling, ids, _, lengths in each:
+            rows = table(ids, _offsets(lengths), mode=pooling, include_last_offset=True).float()
+            keys += names
+            dims += [rows.shape[1]] * len(names)
+            pooled += rows.split(features.stride) if features.stride else [rows] * len(names)
+        return features.keyed(keys, dims, torch.cat(pooled, 1))
+
+
+class EmbeddingCollection(_Collection):
+    """A row for each id of several features, from a `Table` for each config, with the calls of TorchRec's
+    module. Parameters and notes are those of `EmbeddingBagCollection`, without pooling.
+
+    Attributes
+    ----------
+    embeddings : ModuleDict
+        The tables by name.
+    """
+
+    _attribute = "embeddings"
+
+    def forward(self, features):
+        """The rows of each feature.
+
+        Parameters
+        ----------
+        features : KeyedJaggedTensor of TorchRec
+            Or anything of its shape, as for `EmbeddingBagCollection`.
+
+        Returns
+        -------
+        dict
+            By the name of the feature a JaggedTensor of TorchRec, if `features` are TorchRec's, or else an
+            object with the same `values()`, `lengths()` and `offsets()`. Numbers are float32.
+        """
+        features, each = self._each(features)
+        result = {}
+        for table, names, _, ids, counts, lengths in each:
+            rows = table(ids).float().split(counts)
+            parts = lengths.split(features.stride) if features.stride else [lengths] * len(names)
+            for name, values, its in zip(names, rows, parts, strict=True):
+                result[name] = features.jagged(values, lengths=its)
+        return result
+
+
+def _offsets(lengths):
+    return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(torch.int64)
+
+
+def _options_of(config, options, what):
+    """Options of a table, with those that TorchRec has in its configs."""
+    kind = config.get("data_type", "FP32")
+    kind = str(getattr(kind, "name", kind))
+    if kind not in _TYPES:
+        raise ValueError(f"{what}: data_type {kind}; give FP32, FP16 or BF16")
+    options.setdefault("dtype", _TYPES[kind])
+    if "initializer" not in options:
+        bound = max(config["num_embeddings"], 1) ** -0.5
+        ends, first = {"a": -bound, "b": bound}, config.get("init_fn")
+        if first is not None:  # TorchRec's own, of the ends that the config names
+            if not isinstance(first, functools.partial) or first.func is not torch.nn.init.uniform_:
+                raise ValueError(f"{what}: an init_fn; rows are made by the table, so give initializer=")
+            ends |= first.keywords
+        options["initializer"] = ("uniform", float(ends["a"]), float(ends["b"]))
+    # So that an id does not begin with the same row in all tables.
+    options["seed"] = (options.get("seed", 0) + zlib.crc32(config["name"].encode())) % 2**63
+    return options

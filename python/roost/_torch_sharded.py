@@ -1,0 +1,655 @@
+"""roost.torch.ShardedTable: a Table whose rows are spread over the ranks of torch.distributed."""
+
+import contextlib
+import itertools
+import os
+import re
+import zlib
+
+import torch
+import torch.distributed as dist
+
+from ._functions import _whole_number, unique
+from ._torch_table import Table, _Batch
+
+_numbers = itertools.count(1)  # of tables
+
+
+class _Part(Table):
+    """The rows of this rank."""
+
+    _what = "roost.torch.ShardedTable"
+
+
+class _Ranks:
+    """The ranks of a table: what they agree on, and what they send each other."""
+
+    _text = 16  # words of a text
+
+    def __init__(self, group, what):
+        if group is None:
+            if not dist.is_available() or not dist.is_initialized():
+                raise RuntimeError(
+                    f"{what}: there is no process group; start processes with torchrun and call "
+                    "torch.distributed.init_process_group"
+                )
+            group = dist.group.WORLD
+        self._group, self._what, self._broken = group, what, None
+        self.size, self.rank = dist.get_world_size(group), dist.get_rank(group)
+        if self.rank < 0:
+            raise ValueError(f"{what}: this process is not of the group")
+        self._backends = dict(each.split(":") for each in dist.get_backend_config(group).split(","))
+        # What is agreed on does not wait for a GPU where CPUs have a transport.
+        self._device = "cpu" if "cpu" in self._backends else "cuda"
+        self._most = max(2 * self.size, 8)  # numbers of a rank in an agreement
+
+    def check(self, device):
+        """Raises if the group has no transport for tensors of a device."""
+        if device.type not in self._backends:
+            raise ValueError(
+                f"{self._what}: rows on {device}, and the group has no transport for them; give "
+                "init_process_group or new_group a backend that has, such as 'cpu:gloo,cuda:nccl'"
+            )
+
+    def together(self, call, work, numbers=None):
+        """work() on all ranks. Raises on all if it raises on one, or if they make different calls. Returns
+        what it has returned, and what `numbers` makes of that on all ranks: a row for each."""
+        self._check_alive()
+        result, error = None, None
+        try:
+            result = work()
+            said = [] if numbers is None else numbers(result)
+        except Exception as raised:  # noqa: BLE001 (all ranks hear of it)
+            said, error = [], raised
+        words = torch.zeros(1 + self._text + self._most, dtype=torch.int64)
+        words[0] = error is not None
+        words[1 : 1 + self._text] = self._words_of(call, self._text)
+        words[1 + self._text :][: len(said)] = torch.tensor(said, dtype=torch.int64)
+        all = self._gather(words)
+        if all[:, 0].any():
+            self._raise_failed(all[:, 0], error)
+        for r, theirs in enumerate(all[:, 1 : 1 + self._text]):
+            if not torch.equal(theirs, words[1 : 1 + self._text]):
+                raise ValueError(
+                    f"{self._what}: rank {self.rank} calls {call}, rank {r} calls {self._text_of(theirs)}; "
+                    "all ranks must do the same"
+                )
+        return result, all[:, 1 + self._text :]
+
+    def exchange(self, out, counts, into, counts_into):
+        """Sends the first counts[0] rows of `out` to rank 0, and so on; receives rows of the same bytes."""
+        self._check_alive()
+        with self._on_the_way():
+            dist.all_to_all_single(
+                into.view(torch.uint8), out.view(torch.uint8), counts_into, counts, group=self._group
+            )
+
+    def _raise_failed(self, failed, error):
+        why = "" if error is None else f"{type(error).__name__}: {error}"
+        texts = self._gather(self._words_of(why, 64))
+        if error is not None:
+            raise error
+        r = int(failed.nonzero()[0])
+        raise RuntimeError(f"{self._what}: rank {r} has failed: {self._text_of(texts[r])}")
+
+    def _gather(self, words):
+        mine = words.to(self._device)
+        all = mine.new_empty((self.size, len(words)))
+        with self._on_the_way():
+            dist.all_gather(list(all.unbind()), mine, group=self._group)
+        return all.cpu()
+
+    @contextlib.contextmanager
+    def _on_the_way(self):
+        try:
+            yield
+        except BaseException as error:
+            self._broken = f"{type(error).__name__}: {error}".split("\n")[0]
+            raise
+
+    def _check_alive(self):
+        if self._broken is not None:
+            raise RuntimeError(
+                f"{self._what}: rank {self.rank} cannot go on: a call has failed while data were on their "
+                f"way ({self._broken}); end all ranks"
+            )
+
+    @staticmethod
+    def _words_of(text, words):
+        data = text.encode()[: 8 * words - 1].ljust(8 * words, b"\0")
+        return torch.frombuffer(bytearray(data), dtype=torch.int64)
+
+    @staticmethod
+    def _text_of(words):
+        return words.contiguous().numpy().tobytes().rstrip(b"\0").decode(errors="ignore")
+
+
+class _Trip:
+    """Keys of a call, in the order of the ranks that own them, and the way back."""
+
+    rows = None  # of the keys that came here, with the graph of the table here
+    done = False  # whether there was a backward pass
+
+    def __init__(self, table, batch, mean, once):
+        """`once`: whether each key goes once, however often it comes."""
+        self.batch, self.mean, self.size = batch, mean, table._ranks.size
+        ids, features, inverse, times = batch.ids, batch.features, None, None
+        if once and features is None:
+            ids, inverse, times = unique(ids, return_inverse=True, return_counts=True)
+        elif once:
+            (ids, features), inverse, times = unique((ids, features), return_inverse=True, return_counts=True)
+        second = batch.feature if features is None else features.to(torch.int64)
+        owners = _owners(ids, second, self.size)
+        self.order = torch.sort(owners, stable=True).indices
+        counts = owners.new_zeros(self.size).scatter_add_(0, owners, torch.ones_like(owners))
+        words = [ids]
+        if table._wide:
+            if batch.scores is not None:
+                scores = batch.scores.to(torch.int64)
+                times = (
+                    scores
+                    if not once
+                    else ids.new_zeros(len(ids)).scatter_reduce_(0, inverse, scores, "amax")
+                )
+            second = ids.new_full((len(ids),), second) if features is None else second
+            words.append(second if times is None else second | times << 16)
+        self.words = torch.stack(words, 1)[self.order]
+        if once:
+            place = torch.empty_like(self.order)
+            place[self.order] = torch.arange(len(ids), device=ids.device)
+            self.inverse = place[inverse]
+        self.out = counts.tolist()
+
+    def spread(self, rows):
+        """Rows of keys as those of the ids or bags of the call."""
+        offsets, dim = self.batch.offsets, rows.shape[1]
+        if offsets is None:
+            return rows[self.inverse].reshape(self.batch.out_shape(dim))
+        if len(rows) == 0:
+            return rows.new_zeros(self.batch.out_shape(dim))
+        mode = "mean" if self.mean else "sum"
+        sums = torch.nn.functional.embedding_bag(
+            self.inverse, rows.float(), offsets, mode=mode, include_last_offset=True
+        )
+        return sums.to(rows.dtype)
+
+    def sums(self, gradient, dtype):
+        """The gradient of each key: those of its ids, added up in the order of the batch."""
+        gradient = gradient.reshape(-1, gradient.shape[-1]).float()
+        if self.batch.offsets is not None:
+            lengths = self.batch.offsets.diff()
+            if self.mean:
+                gradient = gradient * (1 / lengths.clamp_min(1).float())[:, None]
+            gradient = gradient.repeat_interleave(lengths, 0, output_size=len(self.inverse))
+        if len(self.inverse) == 0:
+            return gradient.to(dtype)
+        # Sorts by key: the same each time, which index_add is not on a GPU.
+        sums = torch.ops.aten.embedding_dense_backward(gradient, self.inverse, len(self.order), -1, False)
+        return sums.to(dtype)
+
+
+class _Learning(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, anchor, table, trip, rows):
+        ctx.table, ctx.trip = table, trip
+        return trip.spread(rows)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        ctx.table._learn(ctx.trip, gradient)
+        return None, None, None, None
+
+
+class ShardedTable(torch.nn.Module):
+    """A `Table` whose rows are spread over the ranks of a group of torch.distributed.
+
+    Each key belongs to the rank that its hash tells, which has a `Table` with its share of the rows. A
+    forward pass sends each different key of this rank's batch to its owner, and gets rows; a backward pass
+    adds up the gradients of each key here, and sends the sums to the owners, which add those of rank 0 first,
+    and change each row once. So a step is that of one table that saw the batches of all ranks, one after the
+    other, but for the order in which floats are added up, and which keys share a bucket.
+
+    Parameters
+    ----------
+    dim : int
+        Numbers in a row.
+    capacity : int
+        Rows of all ranks together.
+    group : process group of torch, optional
+        By default torch's. With a transport for CPUs beside that of GPUs (``init_process_group()``, or
+        "cpu:gloo,cuda:nccl") calls wait for the GPU less often.
+    **options
+        Those of `Table`, the same on all ranks, but for the number of the `device`.
+
+    Attributes
+    ----------
+    local : Table
+        The rows of this rank: its `evicted`, `delta` and `capacity`, for instance. Do not change its rows.
+
+    Raises
+    ------
+    TypeError, ValueError, MemoryError
+    RuntimeError
+        Another rank has raised, or ended.
+
+    Notes
+    -----
+    Every rank makes the same calls in the same order, `backward` and ``len()`` among them, also where it has
+    no ids; each call waits for all. If one rank raises, all do: the others a RuntimeError with its rank and
+    message, and the next call works. After an error in a backward pass, ranks may have learned from it or
+    not. Where a process ends, the others get torch's exception, within the timeout of the group, and later
+    calls raise RuntimeError.
+
+    Gradients of all ranks are added up. Divide the loss by the number of ranks where you want their mean, as
+    DistributedDataParallel takes it for parameters.
+
+    Lookups are counted exactly for policy "lfu" and for `admit`: owners hear how often each key comes.
+    Elsewhere a step counts once for each key and rank (``counts()["unplaced"]``). Rows of 16 bits: the sum of
+    a rank's gradients is rounded to the type of the rows before it is sent.
+
+    A step needs memory for the different keys of the batch and their rows, for those that others ask, and in
+    the backward pass for a gradient of float32 for each id. It is neither copied nor pickled; use `snapshot`
+    or `state_dict`.
+
+    Examples
+    --------
+    >>> import os, torch, roost.torch
+    >>> os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "0"}
+    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> users = roost.torch.ShardedTable(16, 1000, optimizer="adam", lr=0.01)
+    >>> users(torch.tensor([10**12, 5, -3])).sum().backward()
+    >>> len(users)
+    3
+    >>> torch.distributed.destroy_process_group()
+    """
+
+    _what = "roost.torch.ShardedTable"
+
+    def __init__(self, dim, capacity, *, group=None, **options):
+        super().__init__()
+        self._ranks = ranks = _Ranks(group, self._what)
+        self._number = next(_numbers)
+
+        def make():
+            rows = -(-_whole_number(capacity, self._what, "capacity") // ranks.size)
+            part = _Part(dim, rows, **options)
+            ranks.check(part.device)
+            return part
+
+        self.local, numbers = ranks.together("ShardedTable()", make, lambda _: [self._number])
+        part = self.local
+        self._number = int(numbers[:, 0].max())
+        kinds = part.optimizer, part.policy, part.dtype, part.device.type
+        about = zlib.crc32(repr((capacity, part._options, part._rates, kinds)).encode())
+        ranks.together(f"ShardedTable({dim}, {capacity}) with {about:08x}", lambda: None)
+        # Whether a second word goes with each id, and whether owners must know how often it comes.
+        self._counts_lookups = part.policy == "lfu" or part._options["admit"] > 1
+        self._wide = part.features or part.policy == "score" or self._counts_lookups
+        self._inbox = None
+
+    @property
+    def lr(self):
+        """The learning rate; set it between steps, on all ranks."""
+        return self.local.lr
+
+    @lr.setter
+    def lr(self, rate):
+        self.local.lr = rate
+
+    @torch.compiler.disable  # torch would merge or drop calls, which change rows
+    def forward(self, ids, offsets=None, *, table=0, scores=None, mode="sum", include_last_offset=False):
+        """The rows of this rank's ids, or bags of ids.
+
+        Parameters
+        ----------
+        ids, offsets, table, scores, mode, include_last_offset
+            As `Table` takes them.
+
+        Returns
+        -------
+        tensor of the shape of `ids` and one dimension of `dim` more, or of a row for each bag
+        """
+        training, learns = self.training, self.training and torch.is_grad_enabled()
+
+        def begin():
+            if mode not in ("sum", "mean"):
+                raise ValueError(f"{self._what}: mode={mode!r}; give 'sum' or 'mean'")
+            mean = mode == "mean"
+            batch = _Batch(self.local, ids, offsets, table, scores, mean, include_last_offset, training)
+            return _Trip(self, batch, mean, once=True)
+
+        if not training:
+            trip, rows = self._find("forward in evaluation", begin)
+            return trip.spread(rows[0])
+        kind = f"forward to {'learn' if learns else 'train'}, lr={self.lr}"
+        trip = self._send(kind, begin)
+
+        def look_up():
+            self.local.train()
+            trip.rows = self._rows_of(trip)
+            out = trip.rows.detach()[: sum(trip.into)].contiguous()
+            return out, out.new_empty((len(trip.order), out.shape[1]))
+
+        (out, rows), _ = self._ranks.together(self._call("the lookup of forward"), look_up)
+        self._ranks.exchange(out, trip.into, rows, trip.out)
+        if not learns:
+            return trip.spread(rows)
+        return _Learning.apply(torch.empty(0, device=rows.device, requires_grad=True), self, trip, rows)
+
+    def find(self, ids, *, table=0):
+        """The rows of ids, without a change.
+
+        Returns
+        -------
+        rows : tensor of the shape of `ids` and one dimension of `dim` more
+            Of an absent key the row that it would begin with.
+        found : tensor of bool, of the shape of `ids`
+        """
+        trip, (rows, found) = self._find("find", lambda: self._trip_of(ids, table, once=True))
+        return trip.spread(rows), found[trip.inverse].reshape(ids.shape)
+
+    def insert(self, ids, rows, *, table=0, scores=None):
+        """Sets the rows of ids; new keys get some as in a training step. Of several rows of a key the last
+        one of the last rank counts.
+
+        Parameters
+        ----------
+        ids, rows, table, scores
+            As `Table.insert` takes them, of this rank.
+        """
+        part = self.local
+
+        def begin():
+            batch = _Batch(part, ids, feature=table, scores=scores, changes=True)
+            if not isinstance(rows, torch.Tensor) or rows.dtype != part.dtype:
+                raise TypeError(f"{self._what}: rows of another type than {part.dtype}; convert them first")
+            if rows.shape != (*ids.shape, part.dim):
+                raise ValueError(
+                    f"{self._what}: rows of shape {tuple(rows.shape)} for ids of shape {tuple(ids.shape)}; "
+                    f"give {part.dim} numbers for each"
+                )
+            part._same_device(rows, "rows")
+            trip = _Trip(self, batch, False, once=False)
+            trip.given = rows.detach().reshape(-1, part.dim)[trip.order]
+            return trip
+
+        def make_room(trip):
+            trip.rows = torch.empty((sum(trip.into), part.dim), dtype=part.dtype, device=part.device)
+
+        trip = self._send("insert", begin, make_room)
+        self._ranks.exchange(trip.given, trip.out, trip.rows, trip.into)
+
+        def set_rows():
+            ids, features, numbers = self._keys_of(trip)
+            scores = numbers.to(torch.uint32) if part.policy == "score" else None
+            part.insert(ids, trip.rows, table=features, scores=scores)
+
+        self._ranks.together(self._call("the end of insert"), set_rows)
+
+    def erase(self, ids, *, table=0):
+        """Takes the rows of ids away. Ids that have none are ignored."""
+        trip = self._send("erase", lambda: self._trip_of(ids, table, once=False))
+
+        def erase():
+            ids, features, _ = self._keys_of(trip)
+            self.local.erase(ids, table=features)
+
+        self._ranks.together(self._call("the end of erase"), erase)
+
+    def __len__(self):
+        """The number of keys of all ranks that have rows. All ranks call it; waits for a GPU."""
+        return int(self._ranks.together(self._call("len"), lambda: [len(self.local)], list)[1][:, 0].sum())
+
+    def counts(self):
+        """What `Table.counts` has counted on all ranks together; `steps` and `updates`: the most of a rank.
+        All ranks call it; waits for a GPU."""
+        mine, all = self._ranks.together(
+            self._call("counts"), self.local.counts, lambda counts: list(counts.values())
+        )
+        columns = dict(zip(mine, all.T[: len(mine)], strict=True))
+        return {
+            name: int(column.max() if name in ("steps", "updates") else column.sum())
+            for name, column in columns.items()
+        }
+
+    def reserve(self, capacity):
+        """Makes room for so many rows of all ranks, as `Table.reserve` does."""
+
+        def grow():
+            self.local.reserve(-(-_whole_number(capacity, self._what, "capacity") // self._ranks.size))
+
+        self._ranks.together(self._call(f"reserve({capacity})"), grow)
+
+    def snapshot(self, folder):
+        """Writes all rows, and what the optimizer keeps, to a folder: a file for each rank. Former files
+        there are removed when those of all ranks are complete and on the disk, so a snapshot survives
+        whatever ends processes.
+
+        Parameters
+        ----------
+        folder : path
+            The same on all ranks; made if there is none. Disks need not be shared.
+        """
+        ranks = self._ranks
+
+        def look():
+            path = os.path.realpath(os.fsdecode(folder))
+            os.makedirs(path, exist_ok=True)
+            return path, _files_in(path)
+
+        (path, files), numbers = ranks.together(
+            self._call("snapshot"), look, lambda found: [max((number for number, *_ in found[1]), default=0)]
+        )
+        number = int(numbers.max()) + 1
+        name = os.path.join(path, _name(number, ranks.rank, ranks.size))
+        ranks.together(self._call("the end of snapshot"), lambda: self.local.snapshot(name))
+        for _, _, _, former in files:
+            with contextlib.suppress(OSError):  # another rank may have removed it
+                os.remove(os.path.join(path, former))
+
+    def load(self, folder):
+        """Reads what `snapshot` wrote on as many ranks into this table, whose own rows are dropped.
+
+        Raises
+        ------
+        RuntimeError
+            There is no complete snapshot of as many ranks, a file is damaged, or of a table of another dim,
+            optimizer, dtype or policy. If a file turns out to be damaged or too large on some rank, others
+            may have loaded theirs already: load again before you go on.
+        """
+        ranks = self._ranks
+
+        def look():
+            path = os.path.realpath(os.fsdecode(folder))
+            files = _files_in(path)
+            mine = sorted((n for n, rank, size, _ in files if (rank, size) == (ranks.rank, ranks.size)))[-4:]
+            others = max(((n, size) for n, _, size, _ in files if size != ranks.size), default=(0, 0))
+            return path, [*others, *mine]
+
+        (path, _), all = ranks.together(self._call("load"), look, lambda found: found[1])
+        number = max(set.intersection(*({n for n in row[2:].tolist() if n > 0} for row in all)), default=0)
+        later, size = max(tuple(row[:2].tolist()) for row in all)
+        if number < max(later, 1):
+            there = f"the last one is of {size}" if size else "there is none"
+            raise RuntimeError(
+                f"{self._what}: {path} has no complete snapshot of {ranks.size} ranks ({there}); load it on "
+                "as many as wrote it"
+            )
+        file = os.path.join(path, _name(number, ranks.rank, ranks.size))
+        ranks.together(self._call("the check of load"), lambda: self._check_file(file))
+        ranks.together(self._call("the end of load"), lambda: self.local.load(file))
+
+    def _check_file(self, file):
+        try:
+            state = torch.load(file, map_location="cpu", weights_only=True, mmap=True)["state"]
+            right = self._owns(state["ids"], state["features"])
+        except Exception as error:  # noqa: BLE001 (whatever torch's readers say of other bytes)
+            why = str(error).split("\n")[0]
+            raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot: {why}") from None
+        if not right:
+            raise RuntimeError(f"{self._what}: {file} has rows of another rank; give files their names back")
+
+    def _owns(self, ids, features):
+        second = features.to(torch.int64) & 0xFFFF
+        return bool((_owners(ids, second, self._ranks.size) == self._ranks.rank).all())
+
+    def _call(self, name):
+        """What all ranks must call at a time."""
+        return f"{name} of table {self._number}"
+
+    def _trip_of(self, ids, table, once):
+        return _Trip(self, _Batch(self.local, ids, feature=table), False, once)
+
+    def _send(self, call, begin, make_room=None):
+        """The trip that begin() returns, when its keys have come to their owners. make_room(trip) gets memory
+        for what comes beside keys."""
+        ranks, device = self._ranks, self.local.device
+        width = 2 if self._wide else 1
+        if self._inbox is None or self._inbox.device != device:
+            self._inbox = torch.empty((0, width), dtype=torch.int64, device=device)
+        room = len(self._inbox)
+
+        def start():
+            ranks.check(device)
+            return begin()
+
+        trip, all = ranks.together(self._call(call), start, lambda trip: [room, *trip.out])
+        matrix = all[:, 1 : 1 + ranks.size]
+        trip.into = matrix[:, ranks.rank].tolist()
+
+        def grow():
+            if sum(trip.into) > room:
+                self._inbox = self._inbox.new_empty((0, width))
+                self._inbox = self._inbox.new_empty((sum(trip.into) * 5 // 4, width))
+            if make_room is not None:
+                make_room(trip)
+
+        # All ranks know whether one of them gets memory, which may fail.
+        if make_room is not None or (matrix.sum(0) > all[:, 0]).any():
+            ranks.together(self._call(f"the memory of {call}"), grow)
+        ranks.exchange(trip.words, trip.out, self._inbox[: sum(trip.into)], trip.into)
+        return trip
+
+    def _keys_of(self, trip):
+        """Ids, features (a tensor, or 0) and the third numbers (scores, or lookups) that came here, as
+        tensors of their own."""
+        words = self._inbox[: sum(trip.into)].unbind(1)
+        ids, features, numbers = words[0].clone(), 0, None
+        if self._wide:
+            numbers = words[1] >> 16
+            if self.local.features:
+                features = (words[1] & 0xFFFF).to(torch.uint16)
+        return ids, features, numbers
+
+    def _rows_of(self, trip):
+        """The rows of the keys that came here, a training step; maybe some more behind them."""
+        ids, features, numbers = self._keys_of(trip)
+        scores = numbers.to(torch.uint32) if self.local.policy == "score" else None
+        if self._counts_lookups:
+            n = len(ids)
+            again = torch.repeat_interleave(torch.arange(n, device=ids.device), numbers - 1)
+            if len(again):
+                # Other lookups of these keys: behind them, in bags that nobody asks for.
+                end = n + len(again)
+                offsets = torch.cat([torch.arange(n), torch.arange(n, end, 32), torch.tensor([end])])
+                if self.local.features:
+                    features = torch.cat([features, features.to(torch.int64)[again].to(torch.uint16)])
+                ids = torch.cat([ids, ids[again]])
+                return self.local(ids, offsets.to(ids.device), table=features, include_last_offset=True)
+        return self.local(ids, table=features, scores=scores)
+
+    def _find(self, call, begin):
+        """A trip, and rows of its keys and whether they have some."""
+        trip = self._send(call, begin)
+
+        def look_up():
+            ids, features, _ = self._keys_of(trip)
+            rows, found = self.local.find(ids, table=features)
+            both = torch.cat([rows.view(torch.uint8), found.view(torch.uint8)[:, None]], 1)
+            return both, both.new_empty((len(trip.order), both.shape[1]))
+
+        (out, both), _ = self._ranks.together(self._call(f"the lookup of {call}"), look_up)
+        self._ranks.exchange(out, trip.into, both, trip.out)
+        rows = torch.empty((len(both), self.local.dim), dtype=self.local.dtype, device=both.device)
+        rows.view(torch.uint8).copy_(both[:, :-1])
+        return trip, (rows, both[:, -1].bool())
+
+    def _learn(self, trip, gradient):
+        """A backward pass."""
+
+        def add_up():
+            if trip.done:
+                raise RuntimeError(
+                    f"{self._what}: a second backward pass, or one that failed before; call forward again"
+                )
+            trip.done = True
+            sums = trip.sums(gradient, self.local.dtype)
+            return sums, torch.zeros_like(trip.rows)
+
+        (sums, into), _ = self._ranks.together(self._call("backward"), add_up)
+        self._ranks.exchange(sums, trip.out, into[: sum(trip.into)], trip.into)
+
+        def update():
+            rows, trip.rows = trip.rows, None
+            rows.backward(into)
+
+        self._ranks.together(self._call("the end of backward"), update)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "ranks"] = torch.tensor([1, self._ranks.rank, self._ranks.size])
+
+    def _load_from_state_dict(self, state, prefix, metadata, strict, missing, unexpected, errors):
+        ranks, mine = state.get(prefix + "ranks"), (self._ranks.rank, self._ranks.size)
+        here = [key for key in state if key.startswith(prefix)]
+        unexpected.extend(
+            key
+            for key in here
+            if strict and key != prefix + "ranks" and not key[len(prefix) :].startswith("local.")
+        )
+        wrong = None
+        if ranks is None:
+            missing.append(prefix + "ranks")
+        elif ranks.shape != (3,) or ranks.dtype != torch.int64 or ranks[0] != 1:
+            wrong = "not what a table of this version of roost has saved"
+        elif tuple(ranks[1:].tolist()) != mine:
+            wrong = "rows of rank {} of {}, and this is rank {} of {}".format(*ranks[1:].tolist(), *mine)
+        else:
+            try:
+                right = self._owns(state[prefix + "local.ids"], state[prefix + "local.features"])
+                wrong = None if right else "keys that another rank owns"
+            except (KeyError, RuntimeError, TypeError, AttributeError):
+                pass  # which the table says that loads them
+        if wrong is not None:
+            errors.append(f"{prefix}: {wrong}")
+        if wrong is not None or ranks is None:
+            for key in here:  # so that the rows here stay
+                del state[key]
+
+    def __getstate__(self):
+        raise TypeError(f"{self._what}: it is neither copied nor pickled; use snapshot or state_dict")
+
+    def extra_repr(self):
+        return f"rank {self._ranks.rank} of {self._ranks.size}"
+
+
+def _owners(ids, features, size):
+    """The rank that has each key: the hash is another one than that which says where it lies there."""
+    salt = features * 0x2545F4914F6CDD1D
+    x = ids ^ (salt if isinstance(salt, torch.Tensor) else (salt + 2**63) % 2**64 - 2**63)
+    for multiplier, shift in ((0x3C79AC492BA7B653, 33), (0x1C69B3F74AC4AE35, 27)):
+        x = (x ^ (x >> shift & (1 << 64 - shift) - 1)) * multiplier
+    x = x ^ (x >> 32)
+    return (x & 0x7FFFFFFF) * size >> 31
+
+
+def _name(number, rank, size):
+    return f"{number:08}-{rank}-of-{size}.table"
+
+
+def _files_in(path):
+    """(number, rank, size, name) of the files of snapshots in a folder."""
+    names = os.listdir(path) if os.path.isdir(path) else []
+    matches = (re.fullmatch(r"(\d+)-(\d+)-of-(\d+)\.table", name) for name in names)
+    return [(*map(int, m.groups()), m[0]) for m in matches if m]
