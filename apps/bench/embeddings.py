@@ -10,12 +10,15 @@ table is filled with other keys first. Rows are verified: those of the first ste
 of the last one against a lookup. Needs a GPU of 28 GB, torch, and roost's module for GPUs.
 
 With --cache, rows lie in pinned memory of the host, and the GPU has room for a share of those that the 100
-batches look up. --prefetch brings the rows of the next batch beside the backward pass.
+batches look up. --prefetch brings the rows of the next batch beside the backward pass. --snapshot FILE times
+steps while a thread writes the table to a file.
 """
 
 import argparse
 import itertools
 import json
+import os
+import time
 
 import roost.torch
 import torch
@@ -64,6 +67,27 @@ def timed(steps):
     return [t / len(steps) for t in total]
 
 
+def write_beside(table, steps, file):
+    """Seconds until a snapshot is written, its bytes, and milliseconds a step until then, all of it counted."""
+    start, count = time.perf_counter(), 0
+    written = table.snapshot(file, wait=False)
+    copied = time.perf_counter() - start
+    while not written.done():
+        steps[count % len(steps)]()
+        torch.cuda.synchronize()
+        count += 1
+    written.result()
+    seconds = time.perf_counter() - start
+    size = os.path.getsize(file)
+    os.remove(file)
+    return {
+        "snapshot_gb": round(size / 1e9, 2),
+        "snapshot_gb_a_second": round(size / seconds / 1e9, 2),
+        "copied_after_seconds": round(copied, 2),
+        "step_ms_beside": round(1000 * seconds / count, 3),
+    }
+
+
 def event():
     made = torch.cuda.Event(enable_timing=True)
     made.record()
@@ -78,6 +102,7 @@ def main():
     parser.add_argument("--prefetch", action="store_true")
     parser.add_argument("--optimizer", default="adam", choices=["adam", "sgd", "adagrad", "rowwise_adagrad"])
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--snapshot", metavar="FILE", help="written while steps go on")
     parser.add_argument("--json", help="a file for the figures")
     wanted = parser.parse_args()
 
@@ -145,6 +170,14 @@ def main():
         "unplaced": counts["unplaced"],
     }
     print(json.dumps(result, indent=1))
+    if wanted.snapshot:
+        table.train()
+        start = time.perf_counter()
+        for step in steps:
+            step()
+            torch.cuda.synchronize()
+        print("ms a step:", round(1000 * (time.perf_counter() - start) / len(steps), 3))
+        print(json.dumps(write_beside(table, steps, wanted.snapshot), indent=1))
     if wanted.json:
         with open(wanted.json, "w") as out:
             json.dump(result, out)
