@@ -530,9 +530,7 @@ class match_run {
       csv.write(fmt::format("{},{}\n", i, result.best_votes[i]));
     csv.finish();
     if (result.best_votes.empty()) return;  // nothing to draw
-    if (!run_plot({"--votes", votes, (options_.out / (name + ".votes.png")).string()})) {
-      fmt::print(stderr, "roost: the votes are not drawn; install python3-matplotlib\n");
-    }
+    run_plot({"--votes", votes, (options_.out / (name + ".votes.png")).string()});
   }
 
   const options_of_match& options_;

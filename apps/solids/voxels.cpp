@@ -164,8 +164,7 @@ void write_times(const std::string& csv, const std::string& plot, const report& 
     out.note("plot:   {}", plot);
   } else {
     const auto script = script_path("plot");
-    out.note("plot:   not drawn; install python3-matplotlib, then: {} {} {}",
-             script.empty() ? "scripts/plot" : script, csv, plot);
+    out.note("plot:   not drawn; draw it by: {} {} {}", script.empty() ? "scripts/plot" : script, csv, plot);
   }
 }
 

@@ -419,10 +419,6 @@ void solve(const stars_options& options) {
     all_drawn &= write_solution(options, database, one, *solution, options.pictures && all_drawn);
   }
   report.finish();
-  if (!all_drawn)
-    fmt::print(stderr,
-               "roost: pictures are not drawn; install python3-matplotlib, and let share/roost/plot be where "
-               "roost is\n");
   if (options.times) print_times(times, fields.count(), place);
   if (!all_read) throw CLI::RuntimeError(failed);
   if (!all_solved) throw CLI::RuntimeError(no_solution);

@@ -157,7 +157,7 @@ head -c 3000 out/turned.png >frames/cut.png
 "$roost" match reference.pgm frames turned.pgm "${small[@]}" --out out --format json >stdout 2>stderr
 code=$?
 [[ $code -eq 1 ]] || fail "a query that is cut off: exit code $code $(cat stderr)"
-[[ $(wc -l <stderr) -eq 1 ]] && grep -q "^roost: frames/cut.png: " stderr || fail "a query that is cut off: $(cat stderr)"
+[[ $(wc -l <stderr) -eq 1 && $(cat stderr) == "roost: frames/cut.png: "* ]] || fail "a query that is cut off: $(cat stderr)"
 /usr/bin/python3 - stdout <<'PY' || fail "a query that is cut off: $(cat stdout)"
 import json
 import sys
@@ -248,5 +248,10 @@ refused "votes" match reference.pgm turned.pgm --votes some
 refused "map" match reference.pgm turned.pgm --map some
 refused "required" match reference.pgm
 refused "is no directory" match reference.pgm turned.pgm --out text.txt/out
+if ((EUID != 0)); then
+  mkdir -m 000 closed
+  refused "^roost: closed/out: is no directory and cannot be made one" match reference.pgm turned.pgm --out closed/out
+  rmdir closed
+fi
 
 finish

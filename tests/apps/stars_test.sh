@@ -133,6 +133,9 @@ done
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
   "$roost" stars solve host.sky plain.pgm --out out --pictures --place host >stdout 2>stderr || fail "--pictures: $(cat stderr)"
   [[ $(head -c 8 out/plain.png 2>/dev/null | od -An -tx1 | tr -d ' \n') == 89504e470d0a1a0a ]] || fail "out/plain.png is no PNG"
+  mkdir -p blocked/plain.png
+  "$roost" stars solve host.sky plain.pgm --out blocked --pictures --place host >stdout 2>stderr
+  [[ $(wc -l <stderr) -eq 1 && $(cat stderr) == "plot: blocked/plain.png: cannot be written"* ]] || fail "a picture in the way: $(cat stderr)"
 fi
 
 # Nothing that is read is written over, and no answer over another.
