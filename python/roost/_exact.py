@@ -284,6 +284,13 @@ def real_number(x, what, low, high, advice):
     return float(number)
 
 
+def expect_shades(image, what):
+    """Refuses images of PIL whose numbers are no shades: places in a palette, inks, hues."""
+    mode = getattr(image, "mode", None)
+    if mode in ("P", "PA", "CMYK", "YCbCr", "HSV", "LAB"):
+        raise TypeError(f"{what}: an image of mode {mode}, whose numbers are no shades; give convert('RGB')")
+
+
 def _one_line(error):
     return " ".join(str(error).split())
 

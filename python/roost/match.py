@@ -19,7 +19,7 @@ threads as roost.set_threads says when the Reference is made, without the GIL.
 import numpy as np
 
 from . import _apps, _host
-from ._exact import of_python, real_number, real_numbers, shown
+from ._exact import expect_shades, of_python, real_number, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Match", "Reference"]
@@ -29,6 +29,7 @@ _KINDS = ("similarity", "affine", "perspective")
 
 def _shades(image, white, what):
     """An image in shades of 0 to 255, as float32."""
+    expect_shades(image, what)
     array = of_python(image, what)
     if isinstance(image, np.ma.MaskedArray) or array.dtype.kind not in "uif":
         raise TypeError(f"{what}: an image of {type(image).__name__} of {array.dtype}; give numbers")

@@ -23,7 +23,7 @@ import os
 import numpy as np
 
 from . import _apps, _host
-from ._exact import real_number, real_numbers, shown
+from ._exact import expect_shades, real_number, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Database", "Solution", "find_stars"]
@@ -442,6 +442,7 @@ def _hint(near, what):
 
 
 def _image(image, what):
+    expect_shades(image, what)
     image = real_numbers(image, f"{what}: image")
     if image.ndim != 2 or min(image.shape) < 16 or max(image.shape) > 100000:
         raise ValueError(

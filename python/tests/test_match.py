@@ -128,6 +128,18 @@ def test_what_cannot_be_is_refused(image, options, error, says):
     assert "\n" not in str(refused.value)
 
 
+class OfPil(np.ndarray):
+    mode = "P"
+
+
+def test_places_in_a_palette_are_no_shades():
+    image = np.zeros((20, 20), np.uint8).view(OfPil)
+    with pytest.raises(TypeError, match=r"of mode P, .*convert\('RGB'\)$"):
+        roost.match.Reference(image)
+    image.mode = "L"
+    assert roost.match.Reference(image).shape == (20, 20)
+
+
 @pytest.mark.parametrize(
     ("points", "error", "says"),
     [

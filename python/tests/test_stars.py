@@ -432,6 +432,9 @@ def test_images():
     ):
         with pytest.raises(ValueError, match=words):
             database("narrow").solve_image(wrong)
+    palette = image.view(type("OfPil", (np.ndarray,), {"mode": "P"}))
+    with pytest.raises(TypeError, match="of mode P"):
+        database("narrow").solve_image(palette)
     with pytest.raises(TypeError, match="brightness of centroids"):
         database("narrow").solve_image(image, brightness=range(len(found)))
 
