@@ -115,7 +115,8 @@ class Reference:
         The kinds of maps that are tried: "auto" (the simplest that fits), "similarity", "affine",
         "perspective".
     points : int
-        Points of edges that are taken, the strongest; 4 to 1000. The table grows with their square.
+        Points of edges that are taken, the strongest; 4 to 1000. The table grows with their square; from about
+        780 points on, which few images have, it may be too large (ValueError).
     seed : int
         Chooses among bases where there are many. The same seed gives the same results.
 

@@ -128,6 +128,12 @@ def test_what_cannot_be_is_refused(image, options, error, says):
     assert "\n" not in str(refused.value)
 
 
+def test_noise_may_have_too_many_points():
+    noise = np.random.default_rng(1).integers(0, 256, (1000, 1000)).astype(np.uint8)
+    with pytest.raises(ValueError, match=r"bases are more than .* take fewer points \(in Python points=, "):
+        roost.match.Reference(noise, points=1000)
+
+
 class OfPil(np.ndarray):
     mode = "P"
 
