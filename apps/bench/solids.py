@@ -28,14 +28,11 @@ def grid_mesh(points, wraps):
     return points.reshape(-1, 3), np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
 
 
-def ball(triangles):
-    """A sphere with bumps, and one vertex for each pole."""
-    n = max(8, round(triangles**0.5))
-    m = max(4, n // 2)
+def ball(n, m, bumps):
+    """A sphere of n times m corners, of radius 1 + bumps(u, v), with one vertex for each pole."""
     u, v = np.meshgrid(np.arange(n) * 2 * np.pi / n, np.arange(1, m) * np.pi / m, indexing="ij")
-    radius = 1 + 0.1 * np.sin(3 * u) * np.sin(4 * v) * np.sin(v)
-    at = radius[..., None] * np.stack([np.sin(v) * np.cos(u), np.sin(v) * np.sin(u), np.cos(v)], -1)
-    corners, faces = grid_mesh(at, False)
+    at = np.stack([np.sin(v) * np.cos(u), np.sin(v) * np.sin(u), np.cos(v)], -1)
+    corners, faces = grid_mesh((1 + bumps(u, v))[..., None] * at, False)
     first, last = np.arange(n) * (m - 1), np.arange(n) * (m - 1) + m - 2
     top, bottom = len(corners), len(corners) + 1
     caps = [
@@ -45,13 +42,22 @@ def ball(triangles):
     return np.concatenate([corners, [[0, 0, 1], [0, 0, -1]]]), np.concatenate([faces[:, ::-1], *caps])
 
 
-def ring(triangles):
-    """A torus, turned so that no face lies along an axis."""
-    n = max(8, round((1.5 * triangles) ** 0.5))
-    m = max(6, n // 3)
+def ring(n, m, radius, tube):
+    """A torus of n times m corners around the z axis."""
     u, v = np.meshgrid(np.arange(n) * 2 * np.pi / n, np.arange(m) * 2 * np.pi / m, indexing="ij")
-    far = 0.8 + 0.35 * np.cos(v)
-    corners, faces = grid_mesh(np.stack([far * np.cos(u), far * np.sin(u), 0.35 * np.sin(v)], -1), True)
+    far = radius + tube * np.cos(v)
+    return grid_mesh(np.stack([far * np.cos(u), far * np.sin(u), tube * np.sin(v)], -1), True)
+
+
+def bumpy_ball(triangles):
+    n = max(8, round(triangles**0.5))
+    return ball(n, max(4, n // 2), lambda u, v: 0.1 * np.sin(3 * u) * np.sin(4 * v) * np.sin(v))
+
+
+def turned_ring(triangles):
+    """No face lies along an axis."""
+    n = max(8, round((1.5 * triangles) ** 0.5))
+    corners, faces = ring(n, max(6, n // 3), 0.8, 0.35)
     a, b = np.radians(20), np.radians(35)
     x = np.array([[1, 0, 0], [0, np.cos(a), -np.sin(a)], [0, np.sin(a), np.cos(a)]])
     y = np.array([[np.cos(b), 0, np.sin(b)], [0, 1, 0], [-np.sin(b), 0, np.cos(b)]])
@@ -103,7 +109,7 @@ def measure(run, meshes, wants_mesh):
 
 
 def compare(triangles, programs, exact, options):
-    meshes = [ball(triangles), ring(triangles)]
+    meshes = [bumpy_ball(triangles), turned_ring(triangles)]
     counts = " and ".join(str(len(faces)) for _, faces in meshes)
     runs = {(name, mesh): [] for name in programs for mesh in (False, True)}
     for _ in range(options.runs):

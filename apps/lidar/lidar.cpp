@@ -297,7 +297,7 @@ void print_table(const cloud_facts& facts, const lidar_options& options) {
              facts.beyond);
   fmt::print("read as {}: x from {} to {}, y from {} to {}, z from {} to {}\n", facts.read_as, facts.least[0],
              facts.greatest[0], facts.least[1], facts.greatest[1], facts.least[2], facts.greatest[2]);
-  fmt::print("{} voxels of side {} in a box of {} x {} x {} with its corner at ({}, {}, {})\n",
+  fmt::print("{} voxels of side {} in a box of {} x {} x {} with its corner at ({:.12g}, {:.12g}, {:.12g})\n",
              facts.voxels.size(), options.size, facts.box[0], facts.box[1], facts.box[2], facts.corner[0],
              facts.corner[1], facts.corner[2]);
   if (options.shift != "none") {

@@ -387,10 +387,10 @@ class matcher_on final : public matcher {
     place_.synchronize();
     times_.bases = lap(start);
     if (options_.votes == vote_way::shared && pairs_.size() > shared_bases_most) {
-      throw invalid_argument(std::to_string(pairs_.size()) +
-                             " bases are more than shared memory has votes for (" +
-                             std::to_string(shared_bases_most) +
-                             "); take fewer points, a smaller share, or votes in global memory");
+      throw invalid_argument(
+          std::to_string(pairs_.size()) + " bases are more than shared memory has votes for (" +
+          std::to_string(shared_bases_most) +
+          "); take fewer points (in Python points=, else --k), a smaller --share or --votes global");
     }
     const bases_ref bases = ref(points_, pairs_);
     const std::size_t items = pairs_.size() == 0 ? 0 : pairs_.size() * bases.seen();

@@ -27,7 +27,7 @@ using tools::grey_image;
 using tools::match_result;
 using tools::match_times;
 
-constexpr int no_match = 3;                 // the exit code
+constexpr int failed = 1, no_match = 3;     // the exit codes
 constexpr int no_opencv = 3, no_video = 4;  // those of scripts/opencv
 
 struct options_of_match {
@@ -39,8 +39,8 @@ struct options_of_match {
   int threads = 0, repetitions = 1;
 };
 
-/// The frames of a video, one after the other.
-void each_frame(const std::string& file, const std::function<void(const grey_image&)>& use) {
+/// The frames of a video, one after the other. Returns why it cannot be read, or nothing.
+std::string each_frame(const std::string& file, const std::function<void(const grey_image&)>& use) {
   std::string waiting;
   std::size_t taken = 0;  // bytes of what waits
   const auto take = [&](std::string_view piece) {
@@ -65,13 +65,12 @@ void each_frame(const std::string& file, const std::function<void(const grey_ima
     waiting.erase(0, std::exchange(taken, 0));
   };
   const int code = run_script("opencv", {"--frames", file}, take);
-  if (code == 0) return;
-  throw roost::invalid_argument(
-      code == no_video
-          ? fmt::format("{}: is neither a picture nor a video that OpenCV can read", file)
-          : fmt::format(
-                "{}: is no picture; if it is a video, install python3-opencv, or give a folder of frames",
-                file));
+  if (code == 0) return {};
+  return code == no_video
+             ? fmt::format("{}: is neither a picture nor a video that OpenCV can read", file)
+             : fmt::format(
+                   "{}: is no picture; if it is a video, install python3-opencv, or give a folder of frames",
+                   file);
 }
 
 /// Pictures in a folder, by name.
@@ -104,15 +103,25 @@ std::vector<std::string> files_of(const std::vector<std::string>& queries) {
 }
 
 using use_query = std::function<void(const std::string& name, const grey_image&)>;
-void each_query(const std::vector<std::string>& files, const use_query& use) {
+/// `unreadable` gets the name of a file that cannot be read, and why.
+void each_query(const std::vector<std::string>& files, const use_query& use,
+                const std::function<void(const std::string& name, const std::string& why)>& unreadable) {
   for (const auto& file : files) {
     const auto stem = std::filesystem::path(file).stem().string();
+    std::string why;
     if (tools::kind_of_file(file) != tools::file_kind::other) {
-      use(stem, tools::read_image(file));
-      continue;
+      std::optional<grey_image> image;
+      try {
+        image = tools::read_image(file);
+      } catch (const roost::error& e) {
+        why = e.what();
+      }
+      if (image) use(stem, *image);
+    } else {
+      int number = 0;
+      why = each_frame(file, [&](const auto& frame) { use(fmt::format("{}:{}", stem, number++), frame); });
     }
-    int number = 0;
-    each_frame(file, [&](const grey_image& frame) { use(fmt::format("{}:{}", stem, number++), frame); });
+    if (!why.empty()) unreadable(stem, why);
   }
 }
 
@@ -298,7 +307,7 @@ class match_run {
         each(table, &list);
       });
     });
-    return wrong_ != 0 ? 2 : matched_ != queries_ ? no_match : 0;
+    return wrong_ != 0 ? 2 : unread_ != 0 ? failed : matched_ != queries_ ? no_match : 0;
   }
 
  private:
@@ -346,7 +355,7 @@ class match_run {
       say("  SIFT: {} points: {:.3f} ms", own["points"].get<int>(), own["points_ms"].get<double>());
     }
     const auto start = std::chrono::steady_clock::now();
-    each_query(files_, [&](const std::string& name, const grey_image& query) {
+    const auto match_one = [&](const std::string& name, const grey_image& query) {
       const match_result result = repeated(table, query);
       json facts = tell(name, query, result);
       if (list != nullptr) {
@@ -359,14 +368,20 @@ class match_run {
         }
         say("  sorted list: {}", as_text(other.times, false));
       }
-      if (sift_) tell_sift(sift_lines_.at(queries_ + 1), query, result, facts);
+      if (sift_) tell_sift(sift_lines_.at(1 + queries_ + unread_), query, result, facts);
       out_["queries"].push_back(std::move(facts));
       if (!options_.out.empty()) draw(name, query, result);
       ++queries_;
       matched_ += result.matched ? 1 : 0;
       all_ += result.times.all();
+    };
+    each_query(files_, match_one, [&](const std::string& name, const std::string& why) {
+      if (files_.size() == 1) throw roost::invalid_argument(why);
+      ++unread_;
+      fmt::print(stderr, "roost: {}\n", why);
+      out_["queries"].push_back({{"name", name}, {"matched", false}, {"error", why}});
     });
-    if (queries_ > 1) {
+    if (queries_ != 0 && queries_ + unread_ > 1) {
       const auto n = static_cast<double>(queries_);
       const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
       json summary{{"queries", queries_},
@@ -515,9 +530,7 @@ class match_run {
       csv.write(fmt::format("{},{}\n", i, result.best_votes[i]));
     csv.finish();
     if (result.best_votes.empty()) return;  // nothing to draw
-    if (!run_plot({"--votes", votes, (options_.out / (name + ".votes.png")).string()})) {
-      fmt::print(stderr, "roost: the votes are not drawn; install python3-matplotlib\n");
-    }
+    run_plot({"--votes", votes, (options_.out / (name + ".votes.png")).string()});
   }
 
   const options_of_match& options_;
@@ -528,7 +541,7 @@ class match_run {
   std::vector<json> sift_lines_;
   json out_;
   samples sheet_;
-  std::size_t queries_ = 0, matched_ = 0, sift_matched_ = 0, wrong_ = 0;
+  std::size_t queries_ = 0, matched_ = 0, sift_matched_ = 0, unread_ = 0, wrong_ = 0;
   double all_ = 0, all_sorted_ = 0, all_sift_ = 0;
 };
 
@@ -541,7 +554,7 @@ void match(options_of_match& options) {
   const auto expect = [](const char* name, double value, double least, double most) {
     if (value >= least && value <= most) return;
     throw roost::invalid_argument(
-        fmt::format("match: {} is {}; give a number from {} to {}", name, value, least, most));
+        fmt::format("match: {} is {:.6g}; give a number from {} to {}", name, value, least, most));
   };
   expect("--share", options.how.share, 1e-6, 1);
   expect("--threshold", static_cast<double>(options.how.threshold), 0, 255);
@@ -611,7 +624,7 @@ void add_match(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("match",
                                                "Finds pictures in a reference picture by geometric hashing: "
                                                "turned, scaled, shifted and from aside; exit code 3 if "
-                                               "one does not match");
+                                               "one does not match, 1 if one cannot be read");
   command->add_option("reference", options->reference, "Picture: PNG, JPEG, PGM, FITS ...")->required();
   command
       ->add_option("queries", options->queries,

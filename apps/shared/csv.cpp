@@ -80,25 +80,7 @@ std::string hint_of(const std::vector<std::string>& names) {
   return {};
 }
 
-bool has_name(const std::vector<std::string>& names, std::string_view column) {
-  return std::ranges::find(names, column) != names.end();
-}
-
 constexpr auto several = static_cast<std::size_t>(-1);  // instead of a column: more than one has the name
-
-std::size_t find_name(const std::string& file, const std::vector<std::string>& names,
-                      std::string_view column) {
-  constexpr std::size_t most_names = 20;
-  if (const auto times = std::ranges::count(names, column); times > 1)
-    refuse(file, fmt::format("has {} columns '{}'; give them different names", times, printable(column)));
-  const auto found = std::ranges::find(names, column);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  std::string there;
-  for (std::size_t c = 0; c < std::min(names.size(), most_names); ++c)
-    there += fmt::format("{}'{}'", c == 0 ? "" : ", ", printable(names[c]));
-  if (names.size() > most_names) there += fmt::format(" and {} more", names.size() - most_names);
-  refuse(file, fmt::format("has no column '{}'; it has {}{}", printable(column), there, hint_of(names)));
-}
 
 /// The fields of the row that is being parsed. Nothing may be thrown through libcsv, so it remembers that
 /// memory is out.
@@ -616,6 +598,20 @@ void csv_reader::read_header() {
   }
 }
 
+std::size_t find_name(const std::string& file, const std::vector<std::string>& names,
+                      std::string_view column) {
+  constexpr std::size_t most_names = 20;
+  if (const auto times = std::ranges::count(names, column); times > 1)
+    refuse(file, fmt::format("has {} columns '{}'; give them different names", times, printable(column)));
+  const auto found = std::ranges::find(names, column);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::string there;
+  for (std::size_t c = 0; c < std::min(names.size(), most_names); ++c)
+    there += fmt::format("{}'{}'", c == 0 ? "" : ", ", printable(names[c]));
+  if (names.size() > most_names) there += fmt::format(" and {} more", names.size() - most_names);
+  refuse(file, fmt::format("has no column '{}'; it has {}{}", printable(column), there, hint_of(names)));
+}
+
 bool csv_reader::has_column(std::string_view column) const { return columns_.contains(column); }
 
 std::size_t csv_reader::column(std::string_view column) const {
@@ -638,9 +634,11 @@ bool csv_reader::accept(std::shared_ptr<text_piece>& piece) {
   }
   if (piece->skipped != 0 && skipped_ == 0) {
     first_skipped_ = fmt::format("line {} {}", lines_ + piece->bad_line + 1, piece->why);
-    if (format_.on_bad == bad_lines::fail) {
-      refuse(name(),
-             fmt::format("{}; correct it, or leave such lines out with --bad-lines skip", first_skipped_));
+    if (format_.on_bad != bad_lines::skip) {
+      refuse(name(), fmt::format("{}; correct it{}", first_skipped_,
+                                 format_.on_bad == bad_lines::refuse
+                                     ? ""
+                                     : ", or leave such lines out with --bad-lines skip"));
     }
   }
   skipped_ += piece->skipped;
@@ -659,19 +657,17 @@ void csv_reader::report_skipped() const {
              stderr);
 }
 
-bool csv_file::has_column(std::string_view column) const { return has_name(names, column); }
-
 std::size_t csv_file::column(std::string_view column) const { return find_name(name, names, column); }
 
-csv_file read_csv(const std::string& file, bad_lines on_bad) {
+csv_file read_csv(const std::string& file, csv_format format) {
   const host cpu;
-  csv_reader reader(cpu, file, {',', on_bad});
+  csv_reader reader(cpu, file, format);
   csv_choice choice;
   for (std::size_t c = 0; c < reader.names().size(); ++c) choice.fields.push_back({c});
   reader.choose(choice);
   csv_file result{file == "-" ? "standard input" : file, reader.names(), {}};
   reader.read(result.table);
-  reader.report_skipped();
+  if (result.rows() != 0) reader.report_skipped();
   return result;
 }
 

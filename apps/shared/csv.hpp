@@ -119,8 +119,9 @@ class line_reader final : public text_reader {
   void parse(text_piece& piece) const override;
 };
 
-/// What to do with a line that is no row of the table.
-enum class bad_lines { fail, skip };
+/// What to do with a line that is no row of the table: skip it, or fail. `refuse` is to fail where no option
+/// --bad-lines is offered.
+enum class bad_lines { fail, skip, refuse };
 
 struct csv_format {
   char delimiter = ',';
@@ -187,13 +188,18 @@ struct csv_file {
 
   std::size_t rows() const { return table.fields.size() / names.size(); }
   text_column fields(std::size_t column) const { return {table.fields, column, names.size()}; }
-  bool has_column(std::string_view column) const;
   /// As csv_reader::column.
   std::size_t column(std::string_view column) const;
 };
 
-/// Reads all fields of a file. Throws as csv_reader does.
-csv_file read_csv(const std::string& file, bad_lines on_bad);
+/// Reads all fields of a file. Throws as csv_reader does. Lines that were skipped are told on stderr if other
+/// ones are left.
+csv_file read_csv(const std::string& file, csv_format format);
+
+/// Which column has a name. Throws roost::invalid_argument, which begins with `file`, if none has, or
+/// several have.
+std::size_t find_name(const std::string& file, const std::vector<std::string>& names,
+                      std::string_view column);
 
 /// The fields of a key that was made of `columns` of them.
 std::vector<std::string_view> split_key(std::string_view key, std::size_t columns);

@@ -131,7 +131,7 @@ void expect_different_files(std::vector<std::string> outputs) {
 void make_folder(const std::filesystem::path& folder, std::string_view instead) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
-  if (!std::filesystem::is_directory(folder))
+  if (!std::filesystem::is_directory(folder, failure))
     throw error(fmt::format("{}: is no directory and cannot be made one; give {}", folder.string(), instead));
 }
 

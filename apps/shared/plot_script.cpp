@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 namespace {
@@ -77,4 +78,10 @@ int run_script(const std::string& name, std::vector<std::string> arguments,
   return process.wait();
 }
 
-bool run_plot(std::vector<std::string> arguments) { return run_script("plot", std::move(arguments)) == 0; }
+bool run_plot(std::vector<std::string> arguments) {
+  const int code = run_script("plot", std::move(arguments));
+  if (code == -1)
+    std::fputs("roost: nothing is drawn: let share/roost/plot be where roost is, and install python3\n",
+               stderr);
+  return code == 0;
+}

@@ -14,5 +14,5 @@ std::string script_path(const std::string& name);
 int run_script(const std::string& name, std::vector<std::string> arguments,
                const std::function<void(std::string_view)>& read = {});
 
-/// Lets the script draw with these arguments. False if it is not there, or cannot.
+/// Lets the script draw with these arguments. False if it is not there, or cannot: why is said on stderr.
 bool run_plot(std::vector<std::string> arguments);

@@ -75,39 +75,6 @@ const std::array<sheets, 256>& all_sheets() {
   return table;
 }
 
-/// The sides that can be seen: four cells each, which go around to the left as seen from outside, and the
-/// edge of each cell in which the side lies.
-struct seen_sides {
-  std::vector<std::uint64_t> cells;
-  std::vector<std::uint8_t> edges;
-};
-
-seen_sides sides_of(const solid_columns& solid, std::span<const std::uint64_t> exposed) {
-  seen_sides result;
-  for (const auto voxel : exposed) {
-    const std::int64_t at[3] = {word::coordinate(voxel, 0), word::coordinate(voxel, 1),
-                                word::coordinate(voxel, 2)};
-    for (int side = 0; side < 6; ++side) {
-      const int axis = side / 2, u = (axis + 1) % 3, v = (axis + 2) % 3;
-      const bool far = side % 2 != 0;
-      std::int64_t beside[3] = {at[0], at[1], at[2]};
-      beside[axis] += far ? 1 : -1;
-      if (is_inside(solid, beside[0], beside[1], beside[2])) continue;
-      for (int k = 0; k < 4; ++k) {
-        const int corner = far ? k : 3 - k, along_u = corner == 1 || corner == 2 ? 1 : 0,
-                  along_v = corner >= 2 ? 1 : 0;
-        std::uint64_t p[3];
-        p[axis] = static_cast<std::uint64_t>(at[axis] + (far ? 1 : 0));
-        p[u] = static_cast<std::uint64_t>(at[u] + along_u);
-        p[v] = static_cast<std::uint64_t>(at[v] + along_v);
-        result.cells.push_back(p[0] << 32 | p[1] << 16 | p[2]);
-        result.edges.push_back(static_cast<std::uint8_t>(4 * axis + (1 - along_u) + 2 * (1 - along_v)));
-      }
-    }
-  }
-  return result;
-}
-
 vec3 middle_of(std::uint64_t cell) {
   return {static_cast<double>(cell >> 32), static_cast<double>(cell >> 16 & 0xffff),
           static_cast<double>(cell & 0xffff)};
@@ -170,11 +137,37 @@ bool is_inside(const solid_columns& solid, std::int64_t x, std::int64_t y, std::
   return (std::upper_bound(first, last, z) - first) % 2 != 0;
 }
 
+seen_sides sides_of(const solid_columns& solid, std::span<const std::uint64_t> exposed) {
+  seen_sides result;
+  for (const auto voxel : exposed) {
+    const std::int64_t at[3] = {word::coordinate(voxel, 0), word::coordinate(voxel, 1),
+                                word::coordinate(voxel, 2)};
+    for (int side = 0; side < 6; ++side) {
+      const int axis = side / 2, u = (axis + 1) % 3, v = (axis + 2) % 3;
+      const bool far = side % 2 != 0;
+      std::int64_t beside[3] = {at[0], at[1], at[2]};
+      beside[axis] += far ? 1 : -1;
+      if (is_inside(solid, beside[0], beside[1], beside[2])) continue;
+      for (int k = 0; k < 4; ++k) {
+        const int corner = far ? k : 3 - k, along_u = corner == 1 || corner == 2 ? 1 : 0,
+                  along_v = corner >= 2 ? 1 : 0;
+        std::uint64_t p[3];
+        p[axis] = static_cast<std::uint64_t>(at[axis] + (far ? 1 : 0));
+        p[u] = static_cast<std::uint64_t>(at[u] + along_u);
+        p[v] = static_cast<std::uint64_t>(at[v] + along_v);
+        result.corners.push_back(p[0] << 32 | p[1] << 16 | p[2]);
+        result.edges.push_back(static_cast<std::uint8_t>(4 * axis + (1 - along_u) + 2 * (1 - along_v)));
+      }
+    }
+  }
+  return result;
+}
+
 surface_mesh mesh_of_voxels(const solid_columns& solid, std::span<const std::uint64_t> exposed, bool smooth) {
   const auto sides = sides_of(solid, exposed);
   if (sides.edges.size() > 4 * (std::size_t{1} << 31))
     throw invalid_argument("a surface of more than 2^31 sides of voxels; take a coarser grid");
-  const auto cells = unique_inverse(host(), sides.cells);
+  const auto cells = unique_inverse(host(), sides.corners);
   surface_mesh result;
   std::vector<vec3> middles;
   std::vector<std::uint8_t> inside(cells.keys.size());

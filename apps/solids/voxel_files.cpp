@@ -77,26 +77,7 @@ void write_points(const voxel_model& model, whole_file& to) {
 }
 
 void write_mesh(const voxel_model& model, whole_file& to) {
-  std::vector<std::uint64_t> corners;  // four of each quad
-  for (const auto voxel : model.exposed) {
-    const std::int64_t at[3] = {word::coordinate(voxel, 0), word::coordinate(voxel, 1),
-                                word::coordinate(voxel, 2)};
-    for (int side = 0; side < 6; ++side) {
-      const int axis = side / 2, u = (axis + 1) % 3, v = (axis + 2) % 3;
-      const bool far = side % 2 != 0;
-      std::int64_t beside[3] = {at[0], at[1], at[2]};
-      beside[axis] += far ? 1 : -1;
-      if (is_inside(model.columns, beside[0], beside[1], beside[2])) continue;
-      for (int k = 0; k < 4; ++k) {
-        const int corner = far ? k : 3 - k;  // seen from outside, they go around to the left
-        std::uint64_t p[3];
-        p[axis] = static_cast<std::uint64_t>(at[axis] + (far ? 1 : 0));
-        p[u] = static_cast<std::uint64_t>(at[u] + (corner == 1 || corner == 2 ? 1 : 0));
-        p[v] = static_cast<std::uint64_t>(at[v] + (corner >= 2 ? 1 : 0));
-        corners.push_back(p[0] << 32 | p[1] << 16 | p[2]);
-      }
-    }
-  }
+  const auto corners = sides_of(model.columns, model.exposed).corners;
   const auto vertices = unique_inverse(host(), corners);
   const to_mesh at{model.grid};
   to.write(

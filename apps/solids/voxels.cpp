@@ -164,8 +164,7 @@ void write_times(const std::string& csv, const std::string& plot, const report& 
     out.note("plot:   {}", plot);
   } else {
     const auto script = script_path("plot");
-    out.note("plot:   not drawn; install python3-matplotlib, then: {} {} {}",
-             script.empty() ? "scripts/plot" : script, csv, plot);
+    out.note("plot:   not drawn; draw it by: {} {} {}", script.empty() ? "scripts/plot" : script, csv, plot);
   }
 }
 
@@ -313,18 +312,20 @@ void add_solid_options(CLI::App* command, voxels_options& options) {
 
 /// What is made of solids.
 void add_solid_outputs(CLI::App* command, voxels_options& options) {
-  command
-      ->add_option("--export", options.exports,
-                   "Writes the result as NAME.ply (a mesh of its voxels' sides), NAME.obj, NAME.stl or "
-                   "NAME.glb (a smooth mesh), NAME.points.ply, NAME.binvox, NAME.vox "
-                   "(MagicaVoxel), NAME.vdb (OpenVDB), or as PNG slices into a folder NAME/")
-      ->group(solids_group);
+  auto* const exports =
+      command
+          ->add_option("--export", options.exports,
+                       "Writes the result as NAME.ply (a mesh of its voxels' sides), NAME.obj, NAME.stl or "
+                       "NAME.glb (a smooth mesh), NAME.points.ply, NAME.binvox, NAME.vox "
+                       "(MagicaVoxel), NAME.vdb (OpenVDB), or as PNG slices into a folder NAME/")
+          ->group(solids_group);
   command
       ->add_option(
           "--surface", options.surface,
           "Exported meshes. smooth: closed, without steps. sides: the sides of voxels (smooth; of .ply "
           "sides)")
       ->check(CLI::IsMember({"smooth", "sides"}))
+      ->needs(exports)
       ->group(solids_group);
   command
       ->add_option("--frames", options.frames,
@@ -371,7 +372,7 @@ void add_voxels(CLI::App& app) {
     const bool solid = options->meshes.size() > 1 || options->format == "json" ||
                        !options->placements.empty() || given("--op") || given("--fit") || given("--inside") ||
                        given("--conservative") || given("--baseline") || given("--export") ||
-                       given("--surface") || given("--serve") || given("--frames");
+                       given("--serve") || given("--frames");
     if (solid && options->sweep)
       throw roost::invalid_argument(
           "voxels: --sweep measures tables with one mesh; leave the options of solids out");

@@ -205,7 +205,7 @@ csv_positions read_positions(star_table& table, position_units units) {
 }
 
 void read_csv_catalogue(const std::string& file, position_units units, star_taker& stars) {
-  star_table table(file, bad_lines::fail);
+  star_table table(file, bad_lines::refuse);
   const auto positions = read_positions(table, units);
   const number_column magnitude(
       table, "magnitude",

@@ -57,7 +57,7 @@ void save(const star_database& database, const std::filesystem::path& file) {
 
 star_database load_star_database(const std::filesystem::path& file) {
   using roost::throw_file_error;
-  file_reader source(file, mark);
+  file_reader source(file, mark, "a database of `roost stars build`");
   header first;
   if (source.size() < sizeof(first)) throw_file_error(file, "is no star database: it is too short");
   source.read(&first, sizeof(first));

@@ -419,10 +419,6 @@ void solve(const stars_options& options) {
     all_drawn &= write_solution(options, database, one, *solution, options.pictures && all_drawn);
   }
   report.finish();
-  if (!all_drawn)
-    fmt::print(stderr,
-               "roost: pictures are not drawn; install python3-matplotlib, and let share/roost/plot be where "
-               "roost is\n");
   if (options.times) print_times(times, fields.count(), place);
   if (!all_read) throw CLI::RuntimeError(failed);
   if (!all_solved) throw CLI::RuntimeError(no_solution);
@@ -484,10 +480,11 @@ void add_solve(CLI::App& stars, const std::shared_ptr<stars_options>& options) {
       ->capture_default_str();
   find->add_option("--chance", options->chance, "A solution that is likelier than this to be chance is none")
       ->capture_default_str();
-  find->add_option(
+  auto* const out = find->add_option(
       "--out", options->out,
       "Directory for NAME.wcs (FITS header with world coordinates) and NAME.stars.csv of each field");
-  find->add_flag("--pictures", options->pictures, "Draws NAME.png there, too: stars, names and a grid");
+  find->add_flag("--pictures", options->pictures, "Draws NAME.png there, too: stars, names and a grid")
+      ->needs(out);
   find->add_option("--format", options->format, "Format of the report")
       ->check(CLI::IsMember({"text", "csv", "json"}))
       ->capture_default_str();

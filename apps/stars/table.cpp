@@ -61,20 +61,9 @@ bool read_number(std::string_view text, double& number) {
 }
 
 star_table::star_table(const std::string& file, bad_lines on_bad)
-    : name_(file), delimiter_(delimiter_of(file)) {
-  const host cpu;
-  const auto take_all = [&](bad_lines how) {
-    csv_reader reader(cpu, file, {delimiter_, how});
-    names_ = reader.names();
-    csv_choice choice;
-    for (std::size_t c = 0; c < names_.size(); ++c) choice.fields.push_back({c});
-    reader.choose(choice);
-    reader.read(fields_);
-    if (rows() != 0) reader.report_skipped();
-  };
-  take_all(on_bad);
-  if (rows() == 0) take_all(bad_lines::fail);  // refuses a file of which all lines were left out
-  for (const auto& name : names_) plain_names_.push_back(plain(name));
+    : delimiter_(delimiter_of(file)), csv_(read_csv(file, {delimiter_, on_bad})) {
+  if (rows() == 0) read_csv(file, {delimiter_, bad_lines::refuse});  // if all lines were left out
+  for (const auto& name : csv_.names) plain_names_.push_back(plain(name));
 }
 
 std::optional<std::size_t> star_table::find(std::initializer_list<std::string_view> names) const {
@@ -85,20 +74,20 @@ std::optional<std::size_t> star_table::find(std::initializer_list<std::string_vi
     const auto column = static_cast<std::size_t>(found - plain_names_.begin());
     if (again == plain_names_.end()) return column;
     throw invalid_argument(fmt::format("{}: has the columns '{}' and '{}'; rename or remove one of them",
-                                       name_, names_[column],
-                                       names_[static_cast<std::size_t>(again - plain_names_.begin())]));
+                                       csv_.name, csv_.names[column],
+                                       csv_.names[static_cast<std::size_t>(again - plain_names_.begin())]));
   }
   return {};
 }
 
 void star_table::refuse_without(std::string_view what, std::string_view name) const {
   double number;
-  if (std::ranges::all_of(names_, [&](const auto& field) { return read_number(field, number); })) {
-    throw invalid_argument(
-        fmt::format("{}: begins with numbers; give it a first line with the names of the columns", name_));
+  if (std::ranges::all_of(csv_.names, [&](const auto& field) { return read_number(field, number); })) {
+    throw invalid_argument(fmt::format(
+        "{}: begins with numbers; give it a first line with the names of the columns", csv_.name));
   }
   std::string there;
-  for (const auto& one : names_) {
+  for (const auto& one : csv_.names) {
     std::string shown = one.substr(0, 40);
     std::ranges::replace_if(
         shown, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
@@ -108,12 +97,12 @@ void star_table::refuse_without(std::string_view what, std::string_view name) co
       break;
     }
   }
-  throw invalid_argument(
-      fmt::format("{}: has no column for {}; it has {}; name one of them '{}'", name_, what, there, name));
+  throw invalid_argument(fmt::format("{}: has no column for {}; it has {}; name one of them '{}'", csv_.name,
+                                     what, there, name));
 }
 
 std::string_view star_table::text(std::size_t row, std::size_t column) const {
-  return without_blanks(text_column(fields_.fields, column, names_.size())[row]);
+  return without_blanks(csv_.fields(column)[row]);
 }
 
 bool star_table::read(std::size_t row, std::size_t column, double& number) {
@@ -127,7 +116,8 @@ bool star_table::read(std::size_t row, std::size_t column, double& number) {
   has_commas_ |= comma;
   if (has_points_ && has_commas_) {
     throw invalid_argument(fmt::format(
-        "{}: has numbers with decimal points and others with decimal commas; write all with points", name_));
+        "{}: has numbers with decimal points and others with decimal commas; write all with points",
+        csv_.name));
   }
   return true;
 }

@@ -23,7 +23,7 @@ class star_table {
   /// header is left out, which is said on stderr, or refused.
   star_table(const std::string& file, bad_lines on_bad);
 
-  std::size_t rows() const { return fields_.fields.size() / names_.size(); }
+  std::size_t rows() const { return csv_.rows(); }
   /// The column that has the first of these names that any has. Throws if two have it.
   std::optional<std::size_t> find(std::initializer_list<std::string_view> names) const;
   /// Throws for a column that was not found, with those that there are.
@@ -31,13 +31,12 @@ class star_table {
   std::string_view text(std::size_t row, std::size_t column) const;
   /// The number of a field. False for what is none.
   bool read(std::size_t row, std::size_t column, double& number);
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return csv_.name; }
 
  private:
-  std::string name_;
-  char delimiter_ = ',';
-  std::vector<std::string> names_, plain_names_;
-  text_rows fields_;
+  char delimiter_;
+  csv_file csv_;
+  std::vector<std::string> plain_names_;
   bool has_points_ = false, has_commas_ = false;
 };
 

@@ -156,15 +156,8 @@ class joined_rows {
   /// Leaves only the columns that --column names. Returns their names.
   std::vector<std::string> choose(const std::vector<std::string>& names, const join_options& options) {
     std::vector<bool> is_chosen(names.size());
-    for (const auto& name : options.columns) {
-      const auto found = std::ranges::find(names, name);
-      if (found == names.end() || std::find(found + 1, names.end(), name) != names.end()) {
-        throw roost::invalid_argument(
-            fmt::format("join: --column '{}': {} columns of the output have this name",
-                        roost::tools::printable(name), std::ranges::count(names, name)));
-      }
-      is_chosen[static_cast<std::size_t>(found - names.begin())] = true;
-    }
+    for (const auto& name : options.columns)
+      is_chosen[roost::tools::find_name("the output", names, name)] = true;
     std::vector<std::string> kept;
     columns left, right;
     for (std::size_t i = 0; i < names.size(); ++i) {

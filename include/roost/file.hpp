@@ -172,8 +172,10 @@ class file_writer {
 /// one.
 class file_reader {
  public:
-  /// `mark`: what the file begins with. The first block is checked at once.
-  file_reader(const std::filesystem::path& file, std::string_view mark)
+  /// `mark`: what the file begins with; else it is not `kind`, which is said. The first block is checked at
+  /// once.
+  file_reader(const std::filesystem::path& file, std::string_view mark,
+              const std::string& kind = "a saved table of this kind")
       : file_(file),
         from_(::open(file.c_str(), O_RDONLY | O_CLOEXEC |
                                        O_NONBLOCK)) {  // opening a pipe would otherwise wait for a writer
@@ -184,7 +186,7 @@ class file_reader {
     const auto all = static_cast<std::size_t>(facts.st_size);
     std::string begin(std::min(all, mark.size()), '\0');
     fetch(begin.data(), begin.size(), 0);
-    if (begin != mark) throw_file_error(file_, "is not a saved table of this kind");
+    if (begin != mark) throw_file_error(file_, "is not " + kind);
     read_end(all);
     first_bytes_ = std::min(size_, detail::file_end::block);
     first_.reset(new char[first_bytes_]);

@@ -263,6 +263,34 @@ def of_python(x, what):
     return array
 
 
+def real_numbers(x, what, finite=True):
+    """An array of real numbers as float64, each as it is. `finite`: without NaN and infinity."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{what}: a masked array; pass its values without those that are masked")
+    array = of_python(x, what)
+    if array.dtype.kind not in "iuf" and array.size:
+        raise TypeError(f"{what}: {array.dtype} where numbers are expected")
+    array = convert(array, np.dtype(np.float64), what, x) if array.size else array.astype(np.float64)
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"{what}: {array[~np.isfinite(array)].ravel()[0]}; leave out what is no number")
+    return array
+
+
+def real_number(x, what, low, high, advice):
+    """One number above `low`, `high` at most."""
+    number = real_numbers(x, what)
+    if number.shape or not low < number <= high:
+        raise ValueError(f"{what}: {shown(x)}; {advice}")
+    return float(number)
+
+
+def expect_shades(image, what):
+    """Refuses images of PIL whose numbers are no shades: places in a palette, inks, hues."""
+    mode = getattr(image, "mode", None)
+    if mode in ("P", "PA", "CMYK", "YCbCr", "HSV", "LAB"):
+        raise TypeError(f"{what}: an image of mode {mode}, whose numbers are no shades; give convert('RGB')")
+
+
 def _one_line(error):
     return " ".join(str(error).split())
 

@@ -19,7 +19,7 @@ threads as roost.set_threads says when the Reference is made, without the GIL.
 import numpy as np
 
 from . import _apps, _host
-from ._exact import of_python, shown
+from ._exact import expect_shades, of_python, real_number, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Match", "Reference"]
@@ -29,6 +29,7 @@ _KINDS = ("similarity", "affine", "perspective")
 
 def _shades(image, white, what):
     """An image in shades of 0 to 255, as float32."""
+    expect_shades(image, what)
     array = of_python(image, what)
     if isinstance(image, np.ma.MaskedArray) or array.dtype.kind not in "uif":
         raise TypeError(f"{what}: an image of {type(image).__name__} of {array.dtype}; give numbers")
@@ -44,11 +45,12 @@ def _shades(image, white, what):
         )
     if white is None:
         white = np.iinfo(kind).max if kind.kind == "u" else 255 if kind.kind == "i" else 1.0
-    if not (np.ndim(white) == 0 and 0 < white < np.inf):
-        raise ValueError(f"{what}: white={shown(white)}; give the number of the lightest shade")
+    white = real_number(white, f"{what}: white", 0, np.inf, "give the number of the lightest shade")
     least, most = array.min(), array.max()
     if not (least >= 0 and most <= white * (1 + 1e-6)):
-        raise ValueError(f"{what}: shades from {least} to {most}; give 0 to white={white}, or another white")
+        raise ValueError(
+            f"{what}: shades from {least} to {most}; give 0 to white={white:g}, or another white"
+        )
     return np.ascontiguousarray(array * (255 / white), np.float32)
 
 
@@ -84,7 +86,7 @@ class Match:
         what = f"roost.match.Match.{name}"
         if not self.matched:
             raise ValueError(f"{what}: the query did not match; look at matched first")
-        array = np.asarray(of_python(points, what), np.float64)
+        array = real_numbers(points, f"{what}: points")
         if array.ndim != 2 or array.shape[1] != 2:
             raise ValueError(f"{what}: points of shape {array.shape}; give x and y of each: shape (n, 2)")
         moved = np.column_stack([array, np.ones(len(array))]) @ matrix.T
@@ -113,7 +115,8 @@ class Reference:
         The kinds of maps that are tried: "auto" (the simplest that fits), "similarity", "affine",
         "perspective".
     points : int
-        Points of edges that are taken, the strongest; 4 to 1000. The table grows with their square.
+        Points of edges that are taken, the strongest; 4 to 1000. The table grows with their square; from about
+        780 points on, which few images have, it may be too large (ValueError).
     seed : int
         Chooses among bases where there are many. The same seed gives the same results.
 
@@ -157,7 +160,9 @@ class Reference:
         found.reason = ""
         if not matched:
             found.reason = (
-                f"it fits equally well at {placements} places"
+                f"the {'query' if points == 0 else 'reference'} has no edges whose points could be compared"
+                if points == 0 or self._table.points == 0
+                else f"it fits equally well at {placements} places"
                 if placements > 1
                 else f"{inliers} of {covered} points fit, {alike} of {compared} surroundings are alike"
             )

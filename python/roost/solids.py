@@ -22,7 +22,7 @@ instead, take manifold3d.
 import numpy as np
 
 from . import _apps, _host
-from ._exact import of_python, shown
+from ._exact import of_python, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Solid", "combine", "difference", "intersection", "union", "voxelize", "xor"]
@@ -31,24 +31,14 @@ _OPS = {"union": 0b1110, "intersection": 0b1000, "difference": 0b0010, "xor": 0b
 _INSIDE = {"winding": 0, "parity": 1, "vote": 2}
 
 
-def _numbers(values, shape, what, name, kinds):
-    """An array of so many columns, of these kinds of numbers."""
-    array = of_python(values, what)
-    if isinstance(values, np.ma.MaskedArray) or array.dtype.kind not in kinds:
-        raise TypeError(f"{what}: {name} of {array.dtype}; give {'whole ' if kinds == 'iu' else ''}numbers")
-    if array.ndim != 2 or array.shape[1] != shape:
-        raise ValueError(f"{what}: {name} of shape {array.shape}; give (n, {shape})")
+def _triples(array, what, name):
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(f"{what}: {name} of shape {array.shape}; give (n, 3)")
     return array
 
 
 def _positions(values, what, name):
-    """The same of three columns, exactly, as float64."""
-    at = _numbers(values, 3, what, name, "fiu")
-    if at.dtype.itemsize > 8:
-        raise TypeError(f"{what}: {name} of {at.dtype}; give float64")
-    if at.dtype.kind in "iu" and at.size and max(abs(int(at.min())), abs(int(at.max()))) > 1 << 53:
-        raise ValueError(f"{what}: {name} beyond 2^53 are not kept by float64; give smaller ones")
-    return at.astype(np.float64)
+    return _triples(real_numbers(values, f"{what}: {name}", finite=False), what, name)
 
 
 def _mesh(mesh, transform, what):
@@ -56,12 +46,15 @@ def _mesh(mesh, transform, what):
     if isinstance(mesh, (tuple, list)) and len(mesh) == 2:
         vertices, faces = mesh
     elif hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
-        vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
+        vertices, faces = mesh.vertices, mesh.faces
     else:
         raise TypeError(
             f"{what}: a mesh of {type(mesh).__name__}; give vertices and faces, as attributes or a tuple"
         )
-    corners = _numbers(faces, 3, what, "faces", "iu")
+    corners = of_python(faces, what)
+    if isinstance(faces, np.ma.MaskedArray) or corners.dtype.kind not in "iu":
+        raise TypeError(f"{what}: faces of {corners.dtype}; give whole numbers")
+    _triples(corners, what, "faces")
     at = _positions(vertices, what, "vertices")
     if len(corners) == 0:
         raise ValueError(f"{what}: a mesh without faces has no inside; give one with a surface")
@@ -74,14 +67,11 @@ def _mesh(mesh, transform, what):
             f"{what}: a mesh of {len(at)} vertices and {len(corners)} faces; give fewer than 2^30"
         )
     if transform is not None:
-        matrix = of_python(transform, what)
-        if matrix.dtype.kind not in "fiu" or matrix.shape != (4, 4):
+        matrix = real_numbers(transform, f"{what}: a transform")
+        if matrix.shape != (4, 4) or (matrix[3] != (0, 0, 0, 1)).any():
             raise ValueError(
-                f"{what}: a transform of shape {matrix.shape} of {matrix.dtype}; give a matrix (4, 4)"
+                f"{what}: a transform of shape {matrix.shape}; give a matrix (4, 4) whose last row is 0 0 0 1"
             )
-        matrix = matrix.astype(np.float64)
-        if not np.isfinite(matrix).all() or (matrix[3] != (0, 0, 0, 1)).any():
-            raise ValueError(f"{what}: a transform with NaN or infinity, or whose last row is not 0 0 0 1")
         turn = np.linalg.det(matrix[:3, :3])
         if turn == 0:
             raise ValueError(f"{what}: a transform that leaves no volume; its determinant is 0")

@@ -23,7 +23,7 @@ import os
 import numpy as np
 
 from . import _apps, _host
-from ._exact import convert, of_python, shown
+from ._exact import expect_shades, real_number, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Database", "Solution", "find_stars"]
@@ -36,30 +36,9 @@ _ROW = np.dtype(
 _HINT = np.dtype([("kind", "f8"), ("numbers", "f8", 10)])  # kind 1: ra, dec, roll; 2: axes and focal length
 
 
-def _numbers(x, what):
-    """Finite numbers as float64, each as it is."""
-    if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"{what}: a masked array; pass its values without those that are masked")
-    array = of_python(x, what)
-    if array.dtype.kind not in "iuf" and array.size:
-        raise TypeError(f"{what}: {array.dtype} where numbers are expected")
-    array = convert(array, np.dtype(np.float64), what, x) if array.size else array.astype(np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{what}: {array[~np.isfinite(array)].ravel()[0]}; leave out what is no number")
-    return array
-
-
-def _number(x, what, low, high, advice):
-    """One number above `low`, `high` at most."""
-    number = _numbers(x, what)
-    if number.shape or not low < number <= high:
-        raise ValueError(f"{what}: {shown(x)}; {advice}")
-    return float(number)
-
-
 def _pair(x, what, low, high, advice):
     """Two numbers, both from `low` to `high`."""
-    numbers = _numbers(x, what)
+    numbers = real_numbers(x, what)
     if numbers.shape != (2,) or not ((numbers >= low) & (numbers <= high)).all():
         raise ValueError(f"{what}: {shown(x)}; {advice}")
     return numbers
@@ -169,8 +148,8 @@ class Solution:
         """Right ascension and declination in degrees of what is at pixels x, y from the upper left corner:
         numbers or arrays, also outside of the picture. ValueError if there is no solution."""
         self._expect_solved("sky")
-        x = _numbers(x, "roost.stars.Solution.sky: x") - self.size[0] / 2
-        y = _numbers(y, "roost.stars.Solution.sky: y") - self.size[1] / 2
+        x = real_numbers(x, "roost.stars.Solution.sky: x") - self.size[0] / 2
+        y = real_numbers(y, "roost.stars.Solution.sky: y") - self.size[1] / 2
         (a, b, c), (d, e, f), (g, h, i) = self._axes
         u, v, w = (x * p + y * q + self._focal * r for p, q, r in ((a, d, g), (b, e, h), (c, f, i)))
         return np.degrees(np.arctan2(v, u)) % 360, np.degrees(np.arctan2(w, np.hypot(u, v)))
@@ -180,8 +159,8 @@ class Solution:
         numbers or arrays, also outside of the picture; NaN for what is behind the camera. ValueError if
         there is no solution."""
         self._expect_solved("pixel")
-        ra = _numbers(ra, "roost.stars.Solution.pixel: ra")
-        u, v, w = _directions(ra, _numbers(dec, "roost.stars.Solution.pixel: dec"))
+        ra = real_numbers(ra, "roost.stars.Solution.pixel: ra")
+        u, v, w = _directions(ra, real_numbers(dec, "roost.stars.Solution.pixel: dec"))
         x, y, away = (p * u + q * v + r * w for p, q, r in self._axes)
         part = self._focal / np.where(away > 0, away, np.nan)
         return x * part + self.size[0] / 2, y * part + self.size[1] / 2
@@ -200,9 +179,9 @@ class Database:
         Their magnitudes, from -20 to 50.
     names : sequence of str, optional
         Their names, each one line, empty for none.
-    fov : tuple
-        The least and the greatest width of the pictures to solve, in degrees, from 0.2 to 90. The wider this
-        range, the larger the database.
+    fov : tuple, optional
+        The least and the greatest width of the pictures to solve, in degrees, from 0.2 to 90; (8, 20) by
+        default. The wider this range, the larger the database.
     magnitude_most : float, optional
         Stars that are fainter are left out.
 
@@ -222,7 +201,7 @@ class Database:
         dec=None,
         magnitude=None,
         names=None,
-        fov=(8, 20),
+        fov=None,
         magnitude_most=None,
     ):
         what = "roost.stars.Database"
@@ -230,13 +209,13 @@ class Database:
         given = [name for name, array in arrays.items() if array is not None]
         _use_threads()
         if file is not None:
-            if given or names is not None or magnitude_most is not None:
-                raise TypeError(f"{what}: a file and arrays; give one of them")
-            self._sky = _apps.load_sky(os.fspath(file))
+            if given or names is not None or magnitude_most is not None or fov is not None:
+                raise TypeError(f"{what}: a file and arrays or options of one; give either")
+            self._sky = _apps.load_sky(os.fsdecode(file))
         else:
             if len(given) < 3:
                 raise TypeError(f"{what}: give a file, or ra, dec and magnitude")
-            columns = [_numbers(array, f"{what}: {name}") for name, array in arrays.items()]
+            columns = [real_numbers(array, f"{what}: {name}") for name, array in arrays.items()]
             names = self._names(names, columns[0].shape, what)
             if columns[0].ndim != 1 or len({column.shape for column in columns}) > 1:
                 shapes = ", ".join(str(column.shape) for column in columns)
@@ -253,9 +232,9 @@ class Database:
             faintest = 50.0
             if magnitude_most is not None:
                 advice = "give that of the faintest stars"
-                faintest = _number(magnitude_most, f"{what}: magnitude_most", -20, 50, advice)
+                faintest = real_number(magnitude_most, f"{what}: magnitude_most", -20, 50, advice)
             stars = np.ascontiguousarray(np.stack(columns, axis=1))
-            self._sky = _apps.build_sky(stars, names, *_fov(fov, what), faintest)
+            self._sky = _apps.build_sky(stars, names, *_fov((8, 20) if fov is None else fov, what), faintest)
         self._stars = self._sky.stars().reshape(3, -1)
         self._stars.flags.writeable = False
 
@@ -274,7 +253,7 @@ class Database:
     def save(self, file):
         """Writes the database to a file, whole or not at all, for this class and for `roost stars solve`.
         Raises OSError where that cannot be written."""
-        self._sky.save(os.fspath(file))
+        self._sky.save(os.fsdecode(file))
 
     def __len__(self):
         """How many stars it has."""
@@ -381,8 +360,8 @@ class Database:
         least, most = (0.0, 0.0) if fov is None else _fov(fov, what)
         if fov is not None and (most < self.fov[0] or least > self.fov[1]):
             raise ValueError(f"{what}: fov: {shown(fov)}; the database is for {self.fov[0]} to {self.fov[1]}")
-        radius = _number(radius, f"{what}: radius", 0, 10, "give degrees above 0, 10 at most")
-        chance = _number(chance, f"{what}: chance", 0, 1, "give a probability above 0, 1 at most")
+        radius = real_number(radius, f"{what}: radius", 0, 10, "give degrees above 0, 10 at most")
+        chance = real_number(chance, f"{what}: chance", 0, 1, "give a probability above 0, 1 at most")
         limit = _whole_number(limit, what, "limit")
         first = np.zeros(len(fields) + 1, np.uint32)
         np.cumsum([len(at) for at, _ in taken], out=first[1:])
@@ -411,7 +390,10 @@ class Database:
         `image`: as find_stars takes it. `options`: those of `solve`, but for brightness. The centroids of the
         Solution's `stars` are those that find_stars returns.
         """
-        image = _image(image, "roost.stars.Database.solve_image")
+        what = "roost.stars.Database.solve_image"
+        if "brightness" in options:
+            raise TypeError(f"{what}: brightness of centroids, which are found here; call solve with them")
+        image = _image(image, what)
         return self.solve(find_stars(image), image.shape[::-1], **options)
 
 
@@ -422,7 +404,7 @@ def _is_field(field):
 
 def _field(centroids, brightness, what, size):
     """Centroids from the middle of the picture, the brightest first, and that order if it is another one."""
-    at = _numbers(centroids, f"{what}: centroids")
+    at = real_numbers(centroids, f"{what}: centroids")
     if at.shape == (0,):
         at = at.reshape(0, 2)
     if at.ndim != 2 or at.shape[1] != 2:
@@ -436,7 +418,7 @@ def _field(centroids, brightness, what, size):
         )
     order = None
     if brightness is not None:
-        light = _numbers(brightness, f"{what}: brightness")
+        light = real_numbers(brightness, f"{what}: brightness")
         if light.shape != at.shape[:1]:
             raise ValueError(f"{what}: brightness of shape {light.shape} for {len(at)} centroids")
         order = np.argsort(-light, kind="stable")
@@ -452,7 +434,7 @@ def _hint(near, what):
     if isinstance(near, Solution):
         numbers[:9], numbers[9] = near._axes.ravel(), near._focal / near.size[0]
         return 2.0, numbers
-    angles = _numbers(near, f"{what}: near")
+    angles = real_numbers(near, f"{what}: near")
     if angles.shape != (3,) or (np.abs(angles) > (360, 90, 360)).any():
         raise ValueError(f"{what}: near: {shown(near)}; give (ra, dec, roll) in degrees, or a Solution")
     numbers[:3] = angles
@@ -460,9 +442,13 @@ def _hint(near, what):
 
 
 def _image(image, what):
-    image = _numbers(image, f"{what}: image")
+    expect_shades(image, what)
+    image = real_numbers(image, f"{what}: image")
     if image.ndim != 2 or min(image.shape) < 16 or max(image.shape) > 100000:
-        raise ValueError(f"{what}: an image of shape {image.shape}; give rows of pixels, 16 x 16 at least")
+        raise ValueError(
+            f"{what}: an image of shape {image.shape}; give rows of pixels, 16 x 16 at least; "
+            "of colours their mean: image.mean(axis=2)"
+        )
     return image
 
 

@@ -58,12 +58,12 @@ void expect_solid(scene& on, std::size_t i, inside_rule rule) {
   if (rule == inside_rule::vote) return;
   const auto faults = on.faults(i);
   if (faults.open_edges != 0) {
-    kernels::raise<invalid_argument>({"mesh ", i, " is open at ", faults.open_edges,
+    kernels::raise<invalid_argument>({"roost.solids: mesh ", i, " is open at ", faults.open_edges,
                                       " edges, so it does not say what is inside; close it, or give "
                                       "inside='vote'"});
   }
   if (faults.turned_edges != 0 && rule == inside_rule::nonzero) {
-    kernels::raise<invalid_argument>({"mesh ", i, " has faces that look different ways, at ",
+    kernels::raise<invalid_argument>({"roost.solids: mesh ", i, " has faces that look different ways, at ",
                                       faults.turned_edges, " edges; turn them, or give inside='parity'"});
   }
 }
@@ -86,7 +86,7 @@ std::unique_ptr<voxel_solid> combine(const nb::list& meshes, int op, int inside,
     on->expect_room(side);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!(all[i].blur <= 0.1 * result->pitch())) {
-        kernels::raise<invalid_argument>({"mesh ", i,
+        kernels::raise<invalid_argument>({"roost.solids: mesh ", i,
                                           " is so large that its corners are not known to a tenth of a voxel "
                                           "of what the others leave of it; take a coarser grid"});
       }

@@ -76,13 +76,12 @@ std::unique_ptr<star_sky> build_sky(const column& stars, std::vector<std::string
     }
     if (database.stars.size() < 4) {
       detail::raise<invalid_argument>({"roost.stars.Database: ", database.stars.size(),
-                                       " stars to magnitude ", std::to_string(magnitude_most),
-                                       "; a pattern has four"});
+                                       " stars to magnitude ", magnitude_most, "; a pattern has four"});
     }
     build_patterns_on(place, database);
     if (database.patterns.empty()) {
-      detail::raise<invalid_argument>({"roost.stars.Database: no four stars lie in one picture of ",
-                                       std::to_string(fov_most), " degrees; give a wider fov or more stars"});
+      detail::raise<invalid_argument>({"roost.stars.Database: no four stars lie in one picture of ", fov_most,
+                                       " degrees; give a wider fov or more stars"});
     }
     return std::make_unique<star_sky>(place, std::move(database));
   });

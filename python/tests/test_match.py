@@ -83,8 +83,9 @@ def test_what_lies_nowhere_does_not_match():
         assert not found.matched and found.kind is None and found.matrix is None and found.reason
         with pytest.raises(ValueError, match="did not match"):
             found.to_reference([[0, 0]])
-    assert not reference.match(np.zeros((64, 64))).matched
-    assert not roost.match.Reference(np.zeros((64, 64), np.uint8)).match(picture(3)).matched
+    assert "the query has no edges" in reference.match(np.zeros((64, 64))).reason
+    empty = roost.match.Reference(np.zeros((64, 64), np.uint8))
+    assert "the reference has no edges" in empty.match(picture(3)).reason
 
 
 def test_one_kind_of_map_can_be_chosen():
@@ -106,7 +107,15 @@ def test_one_kind_of_map_can_be_chosen():
         (np.full((20, 20), np.nan), {}, ValueError, "shades"),
         (np.full((20, 20), "a"), {}, TypeError, "numbers"),
         (np.zeros((20, 20), complex), {}, TypeError, "numbers"),
-        (np.zeros((20, 20)), {"white": 0}, ValueError, "white"),
+        (np.zeros((20, 20)), {"white": 0}, ValueError, "white: 0; give the number of the lightest shade"),
+        (np.zeros((20, 20)), {"white": [1]}, ValueError, "lightest shade"),
+        (np.zeros((20, 20)), {"white": "a"}, TypeError, "white: <U1 where numbers"),
+        (np.zeros((20, 20)), {"white": True}, TypeError, "white: bool where numbers"),
+        (np.zeros((20, 20)), {"white": 1j}, TypeError, "white: complex128 where numbers"),
+        (np.zeros((20, 20)), {"white": np.nan}, ValueError, "white: nan"),
+        (np.zeros((20, 20)), {"white": np.datetime64("2020")}, TypeError, "white: datetime64"),
+        (np.zeros((20, 20)), {"white": {}}, TypeError, "white: a dict"),
+        (np.zeros((20, 20)), {"white": 10**400}, OverflowError, "white: integers"),
         (np.zeros((20, 20)), {"map": "turn"}, ValueError, "map"),
         (np.zeros((20, 20)), {"points": 3}, ValueError, "points"),
         (np.zeros((20, 20)), {"points": 2.5}, TypeError, "points"),
@@ -114,5 +123,42 @@ def test_one_kind_of_map_can_be_chosen():
     ],
 )
 def test_what_cannot_be_is_refused(image, options, error, says):
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=says) as refused:
         roost.match.Reference(image, **options)
+    assert "\n" not in str(refused.value)
+
+
+def test_noise_may_have_too_many_points():
+    noise = np.random.default_rng(1).integers(0, 256, (1000, 1000)).astype(np.uint8)
+    with pytest.raises(ValueError, match=r"bases are more than .* take fewer points \(in Python points=, "):
+        roost.match.Reference(noise, points=1000)
+
+
+class OfPil(np.ndarray):
+    mode = "P"
+
+
+def test_places_in_a_palette_are_no_shades():
+    image = np.zeros((20, 20), np.uint8).view(OfPil)
+    with pytest.raises(TypeError, match=r"of mode P, .*convert\('RGB'\)$"):
+        roost.match.Reference(image)
+    image.mode = "L"
+    assert roost.match.Reference(image).shape == (20, 20)
+
+
+@pytest.mark.parametrize(
+    ("points", "error", "says"),
+    [
+        ([0, 0], ValueError, "shape"),
+        ([["a", "b"]], TypeError, "points: <U1 where numbers"),
+        ([[1j, 1j]], TypeError, "points: complex128 where numbers"),
+        ([[np.nan, 0]], ValueError, "points: nan"),
+        ([[2**53 + 1, 0]], OverflowError, "9007199254740993"),
+    ],
+)
+def test_what_is_no_point_is_refused(points, error, says):
+    image = picture(5)
+    found = roost.match.Reference(image).match(image)
+    for move in (found.to_reference, found.to_query):
+        with pytest.raises(error, match=says):
+            move(points)

@@ -189,14 +189,16 @@ def test_threads_do_not_matter():
         ((box()[0].ravel(), box()[1]), ValueError, "vertices of shape"),
         ((box()[0], box()[1].astype(float)), TypeError, "whole numbers"),
         ((box()[0].astype(complex), box()[1]), TypeError, "complex"),
-        ((np.full((8, 3), "a"), box()[1]), TypeError, "vertices of <U1"),
+        ((np.full((8, 3), "a"), box()[1]), TypeError, "vertices: <U1"),
+        ((np.ma.masked_equal(box()[0], 1), box()[1]), TypeError, "masked"),
+        (SimpleNamespace(vertices=np.ma.masked_equal(box()[0], 1), faces=box()[1]), TypeError, "masked"),
         ((box()[0] * np.nan, box()[1]), ValueError, "NaN or infinity"),
         ((box()[0] + np.inf, box()[1]), ValueError, "NaN or infinity"),
         ((box()[0] * 1e31, box()[1]), ValueError, "1e30"),
         ((box()[0], box()[1] + 1), ValueError, "name vertex 8, but there are 8"),
         ((box()[0], box()[1] - 1), ValueError, "name vertex -1"),
         ((box()[0], box()[1][:0]), ValueError, "without faces"),
-        ((np.full((8, 3), 1 << 60), box()[1]), ValueError, "2.53"),
+        ((np.full((8, 3), (1 << 60) + 1), box()[1]), OverflowError, "1152921504606846977"),
     ],
 )
 def test_what_is_no_mesh_is_refused(mesh, error, words):
@@ -228,6 +230,7 @@ def test_what_is_no_option_is_refused():
         np.diag([1, 1, 1, 2]),
         np.full((4, 4), np.nan),
         np.diag([1, 1, 0, 1]),
+        (1 << 60) * np.eye(4, dtype=int),
     ):
         with pytest.raises(ValueError, match="transform"):
             solids.voxelize(box(), 8, transform=wrong)

@@ -1,6 +1,7 @@
 """Fields of stars, against a camera of numpy."""
 
 import importlib.util
+import os
 import pickle
 import signal
 import subprocess
@@ -301,7 +302,7 @@ def test_files(tmp_path):
     with pytest.raises(ValueError, match="read-only"):
         db.ra[0] = 1
     db.save(tmp_path / "sky")
-    again = Database(tmp_path / "sky")
+    again = Database(os.fsencode(tmp_path / "sky"))
     assert (len(again), again.fov, again.patterns, again.names) == (len(db), db.fov, db.patterns, db.names)
     _, (at,), _ = fields("narrow", 1, 13)
     assert again.solve(at, SIZE).ra == Database(str(tmp_path / "sky")).solve(at, SIZE).ra
@@ -325,6 +326,8 @@ STARS = {"ra": [1, 2, 3, 4.0], "dec": [1, 2, 1, 2.0], "magnitude": [1, 2, 3, 4]}
     [
         ({"ra": None}, TypeError, "give a file, or ra, dec and magnitude"),
         ({"file": "x"}, TypeError, "a file and arrays"),
+        ({"file": "x", "ra": None, "dec": None, "magnitude": None, "fov": (8, 20)}, TypeError, "a file and"),
+        ({"file": 3, "ra": None, "dec": None, "magnitude": None}, TypeError, "not int"),
         ({"ra": [1, 2, 3]}, ValueError, r"shapes \(3,\), \(4,\), \(4,\)"),
         ({"ra": [1, 2, 3, 361]}, ValueError, r"ra\[3\] is 361.0"),
         ({"ra": [1, 2, 3, -180.5]}, ValueError, r"ra\[3\] is -180.5"),
@@ -344,8 +347,8 @@ STARS = {"ra": [1, 2, 3, 4.0], "dec": [1, 2, 1, 2.0], "magnitude": [1, 2, 3, 4]}
         ({"fov": (9, 5)}, ValueError, "0.2 to 90"),
         ({"fov": 9}, ValueError, "0.2 to 90"),
         ({"magnitude_most": np.nan}, ValueError, "magnitude_most: nan"),
-        ({"magnitude_most": 2}, ValueError, "2 stars to magnitude"),
-        ({"ra": [0, 90, 180, 270]}, ValueError, "no four stars"),
+        ({"magnitude_most": 2}, ValueError, "2 stars to magnitude 2;"),
+        ({"ra": [0, 90, 180, 270]}, ValueError, "one picture of 20 degrees;"),
     ],
 )
 def test_stars_that_are_refused(change, error, words):
@@ -429,6 +432,11 @@ def test_images():
     ):
         with pytest.raises(ValueError, match=words):
             database("narrow").solve_image(wrong)
+    palette = image.view(type("OfPil", (np.ndarray,), {"mode": "P"}))
+    with pytest.raises(TypeError, match="of mode P"):
+        database("narrow").solve_image(palette)
+    with pytest.raises(TypeError, match="brightness of centroids"):
+        database("narrow").solve_image(image, brightness=range(len(found)))
 
 
 def test_images_without_sep(monkeypatch):

@@ -16,39 +16,10 @@ import numpy as np
 from manifold3d import Manifold, Mesh
 from read_voxels import read_binvox
 
+sys.path.append(str(Path(__file__).parents[2] / "apps" / "bench"))
+from solids import ball, ring
+
 rng = np.random.default_rng(20)
-
-
-def grid_mesh(points, wrap_v):
-    """Triangles of rings of points [u, v]: closed along u, and along v or with poles."""
-    n, m, _ = points.shape
-    at = np.arange(n * m).reshape(n, m)
-    quads = np.stack([at, np.roll(at, -1, 0), np.roll(np.roll(at, -1, 0), -1, 1), np.roll(at, -1, 1)], -1)
-    quads = (quads if wrap_v else quads[:, :-1]).reshape(-1, 4)
-    faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    return points.reshape(-1, 3), faces
-
-
-def ball(n, m, rough):
-    """A sphere whose radius is `rough`, with one vertex for each pole."""
-    u, v = np.meshgrid(np.arange(n) * 2 * np.pi / n, np.arange(1, m) * np.pi / m, indexing="ij")
-    radius = 1 + rough * np.sin(3 * u) * np.sin(4 * v) + rough * np.cos(2 * u + 5 * v)
-    points = radius[..., None] * np.stack([np.sin(v) * np.cos(u), np.sin(v) * np.sin(u), np.cos(v)], -1)
-    corners, faces = grid_mesh(points, False)
-    first, last = np.arange(n) * (m - 1), np.arange(n) * (m - 1) + m - 2
-    top, bottom = len(corners), len(corners) + 1
-    caps = [
-        np.stack([np.full(n, top), first, np.roll(first, -1)], -1),
-        np.stack([np.full(n, bottom), np.roll(last, -1), last], -1),
-    ]
-    faces = np.concatenate([faces[:, ::-1], *caps])
-    return np.concatenate([corners, [[0, 0, 1], [0, 0, -1]]]), faces
-
-
-def ring(n, m):
-    u, v = np.meshgrid(np.arange(n) * 2 * np.pi / n, np.arange(m) * 2 * np.pi / m, indexing="ij")
-    far = 1 + 0.4 * np.cos(v)
-    return grid_mesh(np.stack([far * np.cos(u), far * np.sin(u), 0.4 * np.sin(v)], -1), True)
 
 
 def box():
@@ -149,7 +120,9 @@ def compare(roost, name, meshes, op, side):
 
 def main():
     roost, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    shapes = {"ball": ball(40, 20, 0), "rough ball": ball(36, 24, 0.2), "ring": ring(30, 16), "box": box()}
+    rough = lambda u, v: 0.2 * (np.sin(3 * u) * np.sin(4 * v) + np.cos(2 * u + 5 * v))
+    shapes = {"ball": ball(40, 20, lambda u, v: 0 * u), "rough ball": ball(36, 24, rough)}
+    shapes |= {"ring": ring(30, 16, 1, 0.4), "box": box()}
     names = list(shapes)
     wrong = 0
     for k in range(rounds):

@@ -486,6 +486,7 @@ refused_join "utf16.csv: .*iconv" utf16.csv
 refused_join "names.csv: has no column 'id'; it has 'n', 'm'" names.csv
 refused "x.csv: has no column 'y'; it has 'id', 'x'" join x.csv y.csv --on y=x
 refused "y.csv: has no column 'x'; it has 'i\"d,', 'with, comma'" join x.csv y.csv --on id=x
+refused "^roost: the output: has no column 'y'; it has 'id', 'x'$" join x.csv x.csv --on id --column y --kind semi
 refused "header.csv: line 1" join header.csv x.csv --on id --bad-lines skip
 if ((EUID != 0)); then
   chmod a-r only_id.csv

@@ -150,6 +150,25 @@ code=$?
 grep -q "^2 of 3 queries match; " stdout || fail "a folder: $(cat stdout)"
 is_png out/sheet.png
 
+# One of several queries that cannot be read: the others are matched.
+head -c 3000 out/turned.png >frames/cut.png
+"$roost" match reference.pgm frames text.pgm "${small[@]}" >stdout 2>stderr
+[[ $? -eq 1 && ! -s stdout ]] || fail "a query that is not there: $(cat stdout stderr)"
+"$roost" match reference.pgm frames turned.pgm "${small[@]}" --out out --format json >stdout 2>stderr
+code=$?
+[[ $code -eq 1 ]] || fail "a query that is cut off: exit code $code $(cat stderr)"
+[[ $(wc -l <stderr) -eq 1 && $(cat stderr) == "roost: frames/cut.png: "* ]] || fail "a query that is cut off: $(cat stderr)"
+/usr/bin/python3 - stdout <<'PY' || fail "a query that is cut off: $(cat stdout)"
+import json
+import sys
+
+found = json.load(open(sys.argv[1]))
+told = {q["name"]: (q["matched"], "error" in q) for q in found["queries"]}
+assert told == {"cut": (False, True), "farther": (True, False), "other": (False, False), "turned": (True, False)}, told
+assert len(found["queries"]) == 5 and found["summary"]["queries"] == 4 and found["summary"]["matched"] == 3
+PY
+rm frames/cut.png
+
 # More queries than a sheet has room for.
 mkdir many
 for i in {1..70}; do ln -s ../turned.pgm "many/$i.pgm"; done
@@ -222,12 +241,17 @@ done
 refused "seed" match reference.pgm turned.pgm --seed 18446744073709551616
 echo 1 2 3 2 4 6 0 0 1 >singular
 refused "is no homography" match reference.pgm turned.pgm --truth singular
-refused "longest" match reference.pgm turned.pgm --longest 0.1
+refused "^roost: match: --longest is 0.1; give a number from 0.13 to 1$" match reference.pgm turned.pgm --longest 0.1
 refused "units" match reference.pgm turned.pgm --units 31
 refused "k" match reference.pgm turned.pgm --k 2
 refused "votes" match reference.pgm turned.pgm --votes some
 refused "map" match reference.pgm turned.pgm --map some
 refused "required" match reference.pgm
 refused "is no directory" match reference.pgm turned.pgm --out text.txt/out
+if ((EUID != 0)); then
+  mkdir -m 000 closed
+  refused "^roost: closed/out: is no directory and cannot be made one" match reference.pgm turned.pgm --out closed/out
+  rmdir closed
+fi
 
 finish

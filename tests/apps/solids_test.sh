@@ -179,6 +179,7 @@ for name in none.obj none.stl none.glb; do
 done
 refused "surfaces have no sides" voxels "$cube" "$cube" --op surfaces --export a.obj
 refused "surface" voxels "$cube" --surface rough --export a.obj
+refused "--surface requires --export" voxels "$cube" --surface sides
 
 # Units: the true relative sizes, and what is said of them.
 /usr/bin/python3 - "$cube" <<'PY'

@@ -133,6 +133,9 @@ done
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
   "$roost" stars solve host.sky plain.pgm --out out --pictures --place host >stdout 2>stderr || fail "--pictures: $(cat stderr)"
   [[ $(head -c 8 out/plain.png 2>/dev/null | od -An -tx1 | tr -d ' \n') == 89504e470d0a1a0a ]] || fail "out/plain.png is no PNG"
+  mkdir -p blocked/plain.png
+  "$roost" stars solve host.sky plain.pgm --out blocked --pictures --place host >stdout 2>stderr
+  [[ $(wc -l <stderr) -eq 1 && $(cat stderr) == "plot: blocked/plain.png: cannot be written"* ]] || fail "a picture in the way: $(cat stderr)"
 fi
 
 # Nothing that is read is written over, and no answer over another.
@@ -154,6 +157,8 @@ printf 'ra,dec,magnitude\n1,2,3\n4,north,6\n' >words.csv
 printf 'ra,dec,magnitude\n1,2,3\n' >one.csv
 { echo ra,dec,magnitude; for i in 0 90 180 270; do echo $i,0,1; done; } >far.csv
 printf 'GDR3\1\0\0\0\377\377\377\377\377\377\377\377' >cut.bin
+printf 'ra,dec,magnitude\n1,2\n' >short.csv
+refused_catalogue "short.csv: line 2 has 2 fields and the header 3; correct it$" short.csv
 refused_catalogue "no_dec.csv: has no column for the declination; it has 'ra', 'magnitude'" no_dec.csv
 refused_catalogue "words.csv: row 2 has the declination 'north'" words.csv
 refused_catalogue "one.csv: has 1 stars" one.csv
@@ -237,8 +242,8 @@ head -c 100000 host.sky >cut.sky
 : >nothing.sky
 refused "^roost: cut.sky: was cut off" stars solve cut.sky fields/f0.csv --size 1024x768
 refused "^roost: other.sky: .*damaged" stars solve other.sky fields/f0.csv --size 1024x768
-refused "^roost: nothing.sky: is not a saved table" stars solve nothing.sky fields/f0.csv --size 1024x768
-refused "^roost: catalogue.csv: is not a saved table" stars solve catalogue.csv fields/f0.csv --size 1024x768
+refused "^roost: nothing.sky: is not a database of .roost stars build.$" stars solve nothing.sky fields/f0.csv --size 1024x768
+refused "^roost: catalogue.csv: is not a database of" stars solve catalogue.csv fields/f0.csv --size 1024x768
 refused "^roost: missing.sky: cannot be read" stars solve missing.sky fields/f0.csv --size 1024x768
 refused "f0.csv: is no picture.*--size" stars solve host.sky fields/f0.csv
 refused "f0.csv: row .* outside of a picture of 640 x 480" stars solve host.sky fields/f0.csv --size 640x480
@@ -250,6 +255,7 @@ refused "size big" stars solve host.sky fields/f0.csv --size big
 refused "chance of 0" stars solve host.sky fields/f0.csv --size 1024x768 --chance 0
 refused "fov 5:4" stars solve host.sky fields/f0.csv --size 1024x768 --fov 5:4
 refused "required" stars solve host.sky
+refused "--pictures requires --out" stars solve host.sky plain.pgm --pictures
 refused "subcommand" stars
 head -c 5000 out/plain.png >cut.png 2>/dev/null && "$roost" stars solve host.sky cut.png >stdout 2>stderr && fail "a picture that was cut off was solved"
 head -c 4000 out/plain.wcs >no_picture.fits
@@ -302,7 +308,7 @@ cmp -s <(sed 1d stdout | cut -d, -f2-) <(grep ^f0 answers.host.host | cut -d, -f
 printf 'x,y\n1,2,3\n4,5,6\n' >ragged.csv
 printf 'x;y;mag\n1,5;2,5;3\n4.5;5.5;6\n' >marks.csv
 printf 'x,y\na,b\nc,d\n' >letters.csv
-refused "ragged.csv: line 2 has" stars solve host.sky ragged.csv --size 1024x768
+refused "ragged.csv: line 2 has .* fields\? and the header [0-9]*; correct it$" stars solve host.sky ragged.csv --size 1024x768
 refused "marks.csv: .*decimal points and others with decimal commas" stars solve host.sky marks.csv --size 1024x768
 refused "letters.csv: row 1 has 'a'" stars solve host.sky letters.csv --size 1024x768
 # Leaves brighter than all stars, below: by the stars above them.
