@@ -1,3 +1,4 @@
+#include <compare>
 #include <cstdio>
 #include <random>
 #include <roost/embedding/embedding_table.hpp>
