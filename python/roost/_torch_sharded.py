@@ -221,7 +221,8 @@ class ShardedTable(torch.nn.Module):
         By default torch's. With a transport for CPUs beside that of GPUs (``init_process_group()``, or
         "cpu:gloo,cuda:nccl") calls wait for the GPU less often.
     **options
-        Those of `Table`, the same on all ranks, but for the number of the `device`.
+        Those of `Table`, the same on all ranks, but for the number of the `device`. Those that count rows,
+        such as `keep_evicted`, are of each rank.
 
     Attributes
     ----------
@@ -239,8 +240,8 @@ class ShardedTable(torch.nn.Module):
     Every rank makes the same calls in the same order, `backward` and ``len()`` among them, also where it has
     no ids; each call waits for all. If one rank raises, all do: the others a RuntimeError with its rank and
     message, and the next call works. After an error in the middle of a call, some ranks may have done their
-    part of it: counted a lookup, or learned. Where a process ends, the others get torch's exception, within the timeout of the group, and later
-    calls raise RuntimeError.
+    part of it: counted a lookup, or learned. Where a process ends, the others get torch's exception, within
+    the timeout of the group, and later calls raise RuntimeError.
 
     Gradients of all ranks are added up. Divide the loss by the number of ranks where you want their mean, as
     DistributedDataParallel takes it for parameters.
