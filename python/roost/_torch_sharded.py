@@ -41,7 +41,7 @@ class _Ranks:
         self._backends = dict(each.split(":") for each in dist.get_backend_config(group).split(","))
         # What is agreed on does not wait for a GPU where CPUs have a transport.
         self._device = "cpu" if "cpu" in self._backends else "cuda"
-        self._most = max(2 * self.size, 8)  # numbers of a rank in an agreement
+        self._most = self.size + 16  # numbers of a rank in an agreement
 
     def check(self, device):
         """Raises if the group has no transport for tensors of a device."""
@@ -56,15 +56,16 @@ class _Ranks:
         what it has returned, and what `numbers` makes of that on all ranks: a row for each."""
         self._check_alive()
         result, error = None, None
+        words = torch.zeros(1 + self._text + self._most, dtype=torch.int64)
+        words[1 : 1 + self._text] = self._words_of(call, self._text)
         try:
             result = work()
-            said = [] if numbers is None else numbers(result)
+            if numbers is not None:
+                said = torch.tensor(numbers(result), dtype=torch.int64)
+                words[1 + self._text : 1 + self._text + len(said)] = said
         except Exception as raised:  # noqa: BLE001 (all ranks hear of it)
-            said, error = [], raised
-        words = torch.zeros(1 + self._text + self._most, dtype=torch.int64)
+            error = raised
         words[0] = error is not None
-        words[1 : 1 + self._text] = self._words_of(call, self._text)
-        words[1 + self._text :][: len(said)] = torch.tensor(said, dtype=torch.int64)
         all = self._gather(words)
         if all[:, 0].any():
             self._raise_failed(all[:, 0], error)
@@ -182,7 +183,7 @@ class _Trip:
                 gradient = gradient * (1 / lengths.clamp_min(1).float())[:, None]
             gradient = gradient.repeat_interleave(lengths, 0, output_size=len(self.inverse))
         if len(self.inverse) == 0:
-            return gradient.to(dtype)
+            return gradient.new_zeros((0, gradient.shape[1]), dtype=dtype)
         # Sorts by key: the same each time, which index_add is not on a GPU.
         sums = torch.ops.aten.embedding_dense_backward(gradient, self.inverse, len(self.order), -1, False)
         return sums.to(dtype)
@@ -220,7 +221,8 @@ class ShardedTable(torch.nn.Module):
         By default torch's. With a transport for CPUs beside that of GPUs (``init_process_group()``, or
         "cpu:gloo,cuda:nccl") calls wait for the GPU less often.
     **options
-        Those of `Table`, the same on all ranks, but for the number of the `device`.
+        Those of `Table`, the same on all ranks, but for the number of the `device`. Those that count rows,
+        such as `keep_evicted`, are of each rank.
 
     Attributes
     ----------
@@ -237,9 +239,9 @@ class ShardedTable(torch.nn.Module):
     -----
     Every rank makes the same calls in the same order, `backward` and ``len()`` among them, also where it has
     no ids; each call waits for all. If one rank raises, all do: the others a RuntimeError with its rank and
-    message, and the next call works. After an error in a backward pass, ranks may have learned from it or
-    not. Where a process ends, the others get torch's exception, within the timeout of the group, and later
-    calls raise RuntimeError.
+    message, and the next call works. After an error in the middle of a call, some ranks may have done their
+    part of it: counted a lookup, or learned. Where a process ends, the others get torch's exception, within
+    the timeout of the group, and later calls raise RuntimeError.
 
     Gradients of all ranks are added up. Divide the loss by the number of ranks where you want their mean, as
     DistributedDataParallel takes it for parameters.

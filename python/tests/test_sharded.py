@@ -20,9 +20,11 @@ from test_collections import CONFIGS, features_of
 # ------------------------------------------------------------------ processes that do what tests ask them
 
 
-def work(rank, size, store, inbox, outbox):
+def work(rank, size, backend, store, inbox, outbox):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+    if "nccl" in backend:
+        torch.cuda.set_device(rank)
+    dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=size)
     while True:
         function, arguments = inbox.get()
         if function is None:
@@ -37,8 +39,8 @@ def work(rank, size, store, inbox, outbox):
 class Pool:
     """Processes of a group; each call runs a function on all ranks."""
 
-    def __init__(self, size):
-        self.size = size
+    def __init__(self, size, backend="gloo"):
+        self.size, self.backend = size, backend
         self._start()
 
     def _start(self):
@@ -47,7 +49,9 @@ class Pool:
         self.inboxes, self.outbox = [context.Queue() for _ in range(size)], context.Queue()
         store = os.path.join(self.folder, "store")
         self.processes = [
-            context.Process(target=work, args=(r, size, store, self.inboxes[r], self.outbox), daemon=True)
+            context.Process(
+                target=work, args=(r, size, self.backend, store, self.inboxes[r], self.outbox), daemon=True
+            )
             for r in range(size)
         ]
         for process in self.processes:
@@ -125,7 +129,7 @@ def bags_of(rank, step, n):
 class Batches:
     """What all ranks look up in a step: of this rank, and all of it."""
 
-    def __init__(self, rank, size, step, features=False, bags=False, most=400):
+    def __init__(self, rank, size, step, features=False, bags=False, most=400, device="cpu"):
         self.ids = [ids_of(r, step, most) for r in range(size)]
         self.offsets = [bags_of(r, step, len(ids)) for r, ids in enumerate(self.ids)]
         generator = torch.Generator().manual_seed(step)
@@ -137,6 +141,9 @@ class Batches:
         self.mine = slice(sum(rows[:rank]), sum(rows[: rank + 1]))
         self.weights = torch.randn(sum(rows), 1, generator=generator)
         self.rank, self.has_features, self.bags = rank, features, bags
+        for name in ("ids", "offsets", "features", "scores"):
+            setattr(self, name, [part.to(device) for part in getattr(self, name)])
+        self.all_offsets, self.weights = self.all_offsets.to(device), self.weights.to(device)
 
     def arguments(self, all, scores=False):
         pick = torch.cat if all else lambda parts: parts[self.rank]
@@ -157,7 +164,8 @@ def owned(batches, rank, size):
 # ------------------------------------------------------------------ what ranks run
 
 
-def steps_are_those_of_one_table(rank, size, options, mode):
+def steps_are_those_of_one_table(rank, size, options, mode, device="cpu"):
+    options = options | {"device": device}
     dim = 5
     table = roost.torch.ShardedTable(dim, 40_000, seed=3, **options)
     one = roost.torch.Table(dim, 40_000, seed=3, **options)
@@ -169,7 +177,7 @@ def steps_are_those_of_one_table(rank, size, options, mode):
         near_sums = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 0.05, "atol": 3}
     scored = options.get("policy") == "score"
     for step in range(9):
-        batches = Batches(rank, size, step, one.features, mode is not None)
+        batches = Batches(rank, size, step, one.features, mode is not None, device=device)
         kind = {} if mode is None else {"mode": mode}
         (ids, offsets), named = batches.arguments(False, scored)
         out = table(ids, offsets, **named, **kind)
@@ -200,15 +208,15 @@ def steps_are_those_of_one_table(rank, size, options, mode):
         assert 0.5 < len(table.local) * size / len(one) < 1.5
 
 
-def the_right_keys_lose_their_rows(rank, size, policy, features, admit):
+def the_right_keys_lose_their_rows(rank, size, policy, features, admit, device="cpu"):
     """Beside a Table for each rank which sees what this rank owns of all batches."""
-    table = roost.torch.ShardedTable(
-        2, 256 * size, policy=policy, features=features, admit=admit, keep_evicted=10**5, lr=0.1
-    )
-    one = roost.torch.Table(2, 256, policy=policy, features=features, admit=admit, keep_evicted=10**5, lr=0.1)
+    named = {"policy": policy, "features": features, "admit": admit, "keep_evicted": 10**5, "lr": 0.1}
+    named["device"] = device
+    table = roost.torch.ShardedTable(2, 256 * size, **named)
+    one = roost.torch.Table(2, 256, **named)
     assert table.local.capacity == one.capacity == 256
     for step in range(25):
-        batches = Batches(rank, size, step, features, most=3000)
+        batches = Batches(rank, size, step, features, most=3000, device=device)
         (ids, _), named = batches.arguments(False, policy == "score")
         out = table(ids, **named)
         my_ids, my_features, my_scores = owned(batches, rank, size)
@@ -219,8 +227,7 @@ def the_right_keys_lose_their_rows(rank, size, policy, features, admit):
         if step % 3 != 2:
             out.sum().backward()
             other.sum().backward()
-        else:  # a pass that waits, and another one
-            named.pop("scores", None)
+        # else a pass that waits, and another one
         state, expected = table.local.state_dict(), one.state_dict()
         for name in ("slots", "ids", "features", "steps", "scores"):
             assert torch.equal(state[name], expected[name]), (name, step)
@@ -504,7 +511,6 @@ def snapshots_are_refused(rank, size, folder):
     state = table.state_dict()
     states = [None] * 3
     dist.all_gather_object(states, state)
-    before = len(table.local)
     for wrong in (
         states[(rank + 1) % 3],
         state | {"ranks": torch.tensor([1, rank, 2])},
@@ -516,7 +522,13 @@ def snapshots_are_refused(rank, size, folder):
     ):
         with pytest.raises(RuntimeError):
             table.load_state_dict(wrong)
-        assert len(table.local) == before
+        assert torch.equal(table.state_dict()["local.ids"], state["local.ids"])
+
+
+def transport_is_checked(rank, size):
+    table = roost.torch.ShardedTable(4, 1000)
+    with pytest.raises(ValueError, match="no transport for them"):
+        table._ranks.check(torch.device("xpu"))
 
 
 def a_module_has_one(rank, size):
@@ -661,6 +673,23 @@ def test_a_rank_that_ends():
     assert {rank for rank, *_ in results} == {0, 2}
     assert all(error is None and result == "ended" for _, error, result in results), results
     pool.end()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_gpus():
+    """As many ranks as there are GPUs, with NCCL, and with transports for both."""
+    for backend in ("cpu:gloo,cuda:nccl", "nccl"):
+        pool = Pool(min(torch.cuda.device_count(), 3), backend)
+        for name, mode in (("adam", None), ("rowwise, lfu, features", "mean"), ("score, features", "sum")):
+            pool(steps_are_those_of_one_table, OPTIONS[name], mode, "cuda")
+        pool(steps_are_those_of_one_table, OPTIONS["bfloat16"], None, "cuda")
+        pool(the_right_keys_lose_their_rows, "lfu", True, 1, "cuda")
+        pool(the_right_keys_lose_their_rows, "lru", False, 2, "cuda")
+        pool.end()
+
+
+def test_groups_without_a_transport_are_refused(three):
+    three(transport_is_checked)
 
 
 def test_groups_that_there_are_not():

@@ -32,7 +32,12 @@ struct ids_of_call {
 struct key_of_id {
   i64 id;
   u16 feature;
-  friend auto operator<=>(const key_of_id&, const key_of_id&) = default;
+  friend bool operator==(const key_of_id& a, const key_of_id& b) {
+    return a.id == b.id && a.feature == b.feature;
+  }
+  friend bool operator<(const key_of_id& a, const key_of_id& b) {
+    return a.id != b.id ? a.id < b.id : a.feature < b.feature;
+  }
 };
 struct hash_of_id {
   std::size_t operator()(const key_of_id& k) const {
