@@ -551,7 +551,8 @@ TEST_P(cached, rows_are_those_of_a_table_without_a_cache) {
   EXPECT_EQ(plain.host_bytes(), 0);
   // One table may be a step ahead of its updates.
   std::vector<std::pair<batch_here, std::vector<u32>>> waiting;
-  for (int i = 0; i < 40; ++i) {
+  const int steps = capacity > 10'000 ? 16 : 40;
+  for (int i = 0; i < steps; ++i) {
     const std::size_t n = random() % 3 == 0 ? random() % 8 : random() % (capacity / 2);
     const auto batch = batch_of(random_ids(random, n, 1 + random() % (2 * capacity)));
     const auto running = static_cast<u32>(waiting.size());
@@ -595,7 +596,7 @@ TEST_P(cached, rows_are_those_of_a_table_without_a_cache) {
       t.erase(test_place(), gone.get());
       plain.erase(test_place(), gone.get());
     }
-    if (i == 20) {
+    if (i == steps / 2) {
       waiting.clear();
       t.reserve(test_place(), capacity + capacity / 2);
       plain.reserve(test_place(), capacity + capacity / 2);
