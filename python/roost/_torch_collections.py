@@ -62,9 +62,8 @@ class _Features:
             )
         classes = sys.modules.get("torchrec.sparse.jagged_tensor")
         torchrec = classes is not None and isinstance(given, classes.KeyedJaggedTensor)
-        self.keyed, self.jagged = (
-            (classes.KeyedTensor, classes.JaggedTensor) if torchrec else (_KeyedRows, _JaggedRows)
-        )
+        self.keyed = classes.KeyedTensor if torchrec else _KeyedRows
+        self.jagged = classes.JaggedTensor if torchrec else _JaggedRows
 
     def of(self, names):
         """The ids of some features, one after the other, how many each has, and the lengths of all bags."""
