@@ -197,7 +197,7 @@ class embedding_table {
             array<std::uint64_t, Place>(place, std::size_t{cache_.regions} + 1)};
   }
   void fetch(const Place& place, std::span<const std::uint32_t> slots, std::uint32_t running,
-             waiting_rows& waiting);
+             waiting_rows& waiting, const std::uint32_t* steps = nullptr);
   template <int Width>
   void update_pieces(const Place& place, const embedding_batch& batch, const std::uint32_t* slots,
                      const Value* gradients);

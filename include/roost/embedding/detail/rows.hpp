@@ -72,14 +72,18 @@ struct use_rows {
   embedding_rows<Value> rows;
   row_cache cache;
   const std::uint32_t* slots;
-  std::uint64_t* counts;  // of each region
-  std::uint32_t* ranks;   // of each id, in its region; or no_slot
+  std::uint64_t* counts;       // of each region
+  std::uint32_t* ranks;        // of each id, in its region; or no_slot
+  const std::uint32_t* steps;  // of each slot, beside an update; or null
+  std::uint32_t keeps_steps;   // before the running one
 
   ROOST_FN void operator()(std::size_t i) const {
     const std::uint32_t slot = slots[i];
     ranks[i] = no_slot;
     if (slot == no_slot) return;
     std::uint32_t near = peek(rows.where[slot]);
+    // What an update may be changing where it lies stays there.
+    if (near == 0 && steps != nullptr && std::uint64_t{steps[slot]} + keeps_steps >= cache.now()) return;
     if (near == 0)
       near = shared_access::compare_exchange(rows.where + slot, 0u, std::uint32_t{row_cache::waits});
     if (near == 0) {

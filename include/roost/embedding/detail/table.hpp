@@ -231,12 +231,13 @@ void embedding_table<Place, Value>::allocate_rows(const Place& place, std::size_
 
 template <class Place, class Value>
 void embedding_table<Place, Value>::fetch(const Place& place, std::span<const std::uint32_t> slots,
-                                          std::uint32_t running, waiting_rows& waiting) {
+                                          std::uint32_t running, waiting_rows& waiting,
+                                          const std::uint32_t* steps) {
   const std::size_t n = slots.size();
   std::uint32_t *const ranks = waiting.numbers.data(), *const ordered = ranks + n;
   std::uint64_t* const starts = waiting.starts.data();
   place.fill(starts, 0, waiting.starts.bytes());
-  place.for_each(n, detail::use_rows<Value>{rows_, cache_, slots.data(), starts, ranks});
+  place.for_each(n, detail::use_rows<Value>{rows_, cache_, slots.data(), starts, ranks, steps, running});
   place.exclusive_scan(starts, starts, waiting.starts.size());
   place.for_each(n, detail::order_rows{cache_, slots.data(), ranks, starts, ordered});
   const detail::fetch_rows<Value> run{rows_, cache_, ordered, starts + cache_.regions, running};
@@ -251,7 +252,7 @@ void embedding_table<Place, Value>::prefetch(const Place& place, const embedding
   find(place, batch, slots.span());
   if (!batch.ids.empty()) {
     waiting_rows waiting = room_for(place, batch.ids.size());
-    fetch(place, slots.span(), running, waiting);
+    fetch(place, slots.span(), running, waiting, table_.steps);
   }
 }
 
