@@ -66,14 +66,16 @@ frame within_reach(frame grid, const bounds& box) {
 frame frame_of_result(solid_op op, std::span<const bounds> boxes, std::uint32_t side) {
   bounds all;
   for (const bounds& box : boxes) all.add(box);
-  if (!stays_in_first(op) || side < 4) return frame_around(all, side);
+  const frame whole = frame_around(all, side);
+  if (!stays_in_first(op) || side < 4) return whole;
   bounds needed = op == solid_op::intersection ? shared_by(boxes) : boxes.front();
   if (needed.empty()) needed = boxes.front();
   frame result = frame_around(needed, side);
   if (std::ranges::any_of(
           boxes, [&](const bounds& box) { return reaches_out_of(result, box) && comes_near(result, box); }))
     result.length *= side / (side - 2.0);
-  return within_reach(result, all);
+  result = within_reach(result, all);
+  return result.length < whole.length ? result : whole;
 }
 
 }  // namespace roost::tools

@@ -11,10 +11,10 @@ namespace roost::tools {
 
 /// The grid of `side` voxels a side for what an operation makes of meshes with these boxes, from left to
 /// right. It encloses what the result can need: the first box for a difference; what all boxes share for an
-/// intersection, or the first one if they share nothing; all boxes for others, and in grids of fewer than 4
-/// voxels a side. Where another mesh reaches out of it, a layer of voxels around the box shows what lies
-/// there, so that surfaces and their classes are as in a larger grid. It is larger, too, if a corner would
-/// lie too far outside of it (farthest_steps).
+/// intersection, or the first one if they share nothing; all boxes for others, in grids of fewer than 4
+/// voxels a side, and where that is no coarser. Where another mesh reaches out of it, a layer of voxels
+/// around the box shows what lies there, so that surfaces and their classes are as in a larger grid. It is
+/// larger, too, if a corner would lie too far outside of it (farthest_steps).
 frame frame_of_result(solid_op op, std::span<const bounds> boxes, std::uint32_t side);
 
 /// The grid, or one about the same centre that is so much larger that no corner of a box lies further than

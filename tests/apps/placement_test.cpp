@@ -93,6 +93,8 @@ TEST(placement, a_grid_encloses_what_the_result_can_need) {
   EXPECT_EQ(length(solid_op::difference, {a, near}, 3), 6);             // no room for a layer
   EXPECT_EQ(length(solid_op::intersection, {a, near}), 2 * 16 / 14.0);
   EXPECT_EQ(length(solid_op::intersection, {a, a}), 4);
+  // The grid of all is finer than one with a layer.
+  EXPECT_EQ(length(solid_op::intersection, {a, box_of({1, 0, 0}, {2, 4, 2})}), 4);
   EXPECT_EQ(length(solid_op::intersection, {a, far}), 4);
   EXPECT_EQ(tools::frame_of_result(solid_op::intersection, std::vector{a, near}, 16).centre,
             (vec3{3, 1.5, 1.5}));

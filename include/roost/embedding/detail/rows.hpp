@@ -144,7 +144,7 @@ struct fetch_rows {
     if (owner != 0) rows.where[former] = 0;
     rows.owners[row] = slot + 1;
     rows.where[slot] = row + 1;
-    cache.came[row] = cache.now();
+    exchange(cache.came[row], cache.now());
   }
 
   /// A row of the cache that is free or of no running step; no_slot if none of some lines is.
@@ -179,7 +179,7 @@ struct fetch_rows {
   ROOST_FN std::uint64_t order_of(std::uint32_t row, std::uint32_t number, std::uint32_t now) const {
     const std::uint64_t used = peek(cache.used[row]);
     if (used != 0 && used + keeps_steps >= now) return ~std::uint64_t{0};
-    const std::uint64_t again = used > std::uint64_t{cache.came[row]} + 1 ? 1 : 0;
+    const std::uint64_t again = used > std::uint64_t{peek(cache.came[row])} + 1 ? 1 : 0;
     return (used + again * row_cache::again) << 6 | again << 5 | number;
   }
 
