@@ -18,7 +18,7 @@ def gather(rows, ids):
         Of numpy, torch or CuPy. For `ids` on a GPU it may also lie in pinned memory of the host: a torch tensor
         with `pin_memory()`, or a numpy array in CuPy's pinned memory. Rows of a table that no GPU has room
         for, n-gram tables for example, are read over the link.
-    ids : array of int64 or int32, of any shape
+    ids : array of int64 or int32, of any shape; or a list
         Below n.
 
     Returns
@@ -38,16 +38,26 @@ def gather(rows, ids):
     From 2^15 ids on, narrow rows of the host are read in the order of their pages. Gradients do not pass.
     """
     torch = sys.modules.get("torch")
+    if isinstance(ids, (list, tuple, range)):
+        ids = np.array(ids, None if len(ids) else np.int64)
+        if torch is not None and isinstance(rows, torch.Tensor):
+            ids = torch.from_numpy(ids).to(rows.device)
     of_torch = torch is not None and isinstance(ids, torch.Tensor)
+    if of_torch and any(isinstance(x, torch.Tensor) and not _is_dense(torch, x) for x in (rows, ids)):
+        raise TypeError(f"{_WHAT}: rows or ids that are sparse or nested; pass dense tensors")
     ids, library = take(ids.detach() if of_torch else ids, _WHAT)
     if not of_torch and type(ids).__module__.partition(".")[0] not in ("numpy", "cupy"):
         raise TypeError(f"{_WHAT}: ids of {library}; give arrays of numpy, torch or CuPy")
-    if str(ids.dtype).rpartition(".")[2] not in ("int64", "int32"):
+    if (getattr(ids.dtype, "name", None) or str(ids.dtype).rpartition(".")[2]) not in ("int64", "int32"):
         raise TypeError(f"{_WHAT}: ids of type {ids.dtype}; give int64 or int32")
     if isinstance(rows, torch.Tensor if of_torch else (np.ndarray, type(ids))):
         rows = rows.detach() if of_torch else rows
     else:
-        raise TypeError(f"{_WHAT}: rows of type {type(rows).__name__} for ids of {library}")
+        raise TypeError(
+            f"{_WHAT}: rows of type {type(rows).__name__} for ids of {library}; give arrays of one library"
+        )
+    if isinstance(rows, np.ma.MaskedArray):
+        raise TypeError(f"{_WHAT}: rows that are masked; pass rows.filled(number), or rows.data")
     if rows.ndim == 0:
         raise TypeError(f"{_WHAT}: rows without a first dimension")
     message = f"{_WHAT}: a number below 0, or not below {len(rows)}, the number of rows"
@@ -62,6 +72,10 @@ def gather(rows, ids):
     if isinstance(ids, np.ndarray):
         return np.asarray(rows[ids], rows.dtype)
     return rows[ids] if of_torch else _of_cupy(library, rows, ids)
+
+
+def _is_dense(torch, tensor):
+    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 def _of_torch(torch, library, rows, ids):

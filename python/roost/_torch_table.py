@@ -4,7 +4,9 @@ import concurrent.futures
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
+import threading
 import warnings
 import weakref
 import zlib
@@ -21,6 +23,16 @@ _OPTIMIZERS = {"sgd": 0, "adagrad": 1, "rowwise_adagrad": 2, "adam": 3}
 _INITIALIZERS = {"normal": 0, "uniform": 1, "constant": 2}
 _DTYPES = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 _NONE = (0, 0, 0)  # a column of nothing
+# What a state has: its type there, whether each has a row of bytes, and its type here.
+_PARTS = {
+    "about": (torch.int64, False, None),
+    "slots": (torch.int32, False, torch.uint32),
+    "ids": (torch.int64, False, torch.int64),
+    "features": (torch.int16, False, torch.uint16),
+    "steps": (torch.int32, False, torch.uint32),
+    "scores": (torch.int64, False, torch.uint64),
+    "rows": (torch.uint8, True, torch.uint8),
+}
 _PIECE = 64 * 2**20  # bytes of rows that are copied between a device and the host at a time
 
 
@@ -72,6 +84,8 @@ class _Batch:
         if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int64, torch.int32, torch.uint8):
             given = ids.dtype if isinstance(ids, torch.Tensor) else type(ids).__name__
             raise TypeError(f"{what}: ids of type {given}; pass a tensor of int64 or int32")
+        if ids.layout is not torch.strided or ids.is_nested:
+            raise TypeError(f"{what}: ids that are sparse or nested; pass a dense tensor")
         table._same_device(ids, "ids")
         self.shape = ids.shape
         self.ids = ids.detach().reshape(-1).to(torch.int64).contiguous()
@@ -105,6 +119,10 @@ class _Batch:
 
     def _offsets(self, table, ids, offsets, include_last):
         what = table._what
+        if not isinstance(offsets, torch.Tensor):
+            raise TypeError(
+                f"{what}: offsets of type {type(offsets).__name__}; pass a tensor of int64 or int32"
+            )
         if ids.ndim != 1 or offsets.ndim != 1 or offsets.dtype not in (torch.int64, torch.int32):
             raise TypeError(f"{what}: bags need ids and offsets of one dimension, offsets of int64 or int32")
         table._same_device(offsets, "offsets")
@@ -192,13 +210,13 @@ class Table(torch.nn.Module):
         How many lookups a key needs before it gets a row; counted in a sketch of two counters a row, which
         counts too many where new ids are many more than rows, and forgets half in 1024 steps. The sketch is
         not part of a snapshot. Only with a policy.
-    initializer : tuple
+    initializer : tuple, or the name of a kind with its usual numbers
         ("normal", mean, deviation), ("uniform", least, greatest) or ("constant", number). A new row is a
         function of `seed` and the key: a key that lost its row and comes again begins as it did.
     features : bool
         Whether a key is an id and the number of a feature: the argument `table` of the calls.
     keep_evicted : int
-        How many keys that lost their rows are remembered for `evicted` and `delta`.
+        How many keys that lost their rows are remembered for `evicted` and `delta`, which needs 1 or more.
     seed : int
     device, dtype
         Of the rows: float32, bfloat16 or float16. What the optimizer keeps is float32.
@@ -280,8 +298,8 @@ class Table(torch.nn.Module):
         self._check_rates(self._rates)
         if self._options["dim"] < 1 or self._options["admit"] < 1 or self._options["keep_evicted"] < 0:
             raise ValueError(f"{what}: dim and admit are at least 1, keep_evicted at least 0")
-        if hbm_rows is not None and self._options["hbm_rows"] < 1:
-            raise ValueError(f"{what}: hbm_rows={hbm_rows}; give 1 or more, or None for all")
+        if self._options["hbm_rows"] == 0:
+            raise ValueError(f"{what}: hbm_rows=0; give 1 or more, or None for all")
         if self._options["admit"] >= 2**32 or (policy is None and self._options["admit"] > 1):
             raise ValueError(
                 f"{what}: admit={admit}; give less than 2^32, and 1 where the policy is None: a table that "
@@ -580,9 +598,10 @@ class Table(torch.nn.Module):
 
     def reserve(self, capacity):
         """Makes room for so many rows, by moving all keys to a larger table, which needs memory for both."""
+        capacity = _whole_number(capacity, self._what, "capacity")
         if capacity > self.capacity:
             self._moved()
-            self._table.reserve(self._place(), _whole_number(capacity, self._what, "capacity"))
+            self._table.reserve(self._place(), capacity)
 
     def delta(self, since):
         """What has changed since a step: for whoever serves the rows elsewhere. Waits for a GPU.
@@ -605,8 +624,11 @@ class Table(torch.nn.Module):
             Some keys that lost their rows are not known: `keep_evicted` was too small, or the table was
             loaded or copied since. Take a snapshot; the next call goes on from there.
         """
+        since = _whole_number(since, self._what, "since")
+        if self._options["keep_evicted"] == 0:
+            raise RuntimeError(f"{self._what}: delta needs a table with keep_evicted of 1 or more")
         before = self.counts()["forgotten"]
-        if self._options["keep_evicted"] == 0 or before != self._forgotten or self._loaded:
+        if before != self._forgotten or self._loaded:
             self._forgotten, self._loaded = before, False
             raise RuntimeError(
                 f"{self._what}: keys that lost their rows are not known: keep_evicted is too small, or the "
@@ -614,7 +636,6 @@ class Table(torch.nn.Module):
             )
         gone = [self.evicted(), *self._erased]
         self._erased = []
-        since = _whole_number(since, self._what, "since")
         state = self._entries(min(since, 2**32 - 1))
         weights = state.pop("rows")[:, : self.dim * self.dtype.itemsize].contiguous().view(self.dtype)
         return {
@@ -723,52 +744,60 @@ class Table(torch.nn.Module):
         return state
 
     def _load_from_state_dict(self, state, prefix, metadata, strict, missing, unexpected, errors):
-        names = ("about", "slots", "ids", "features", "steps", "scores", "rows")
-        lacking = [prefix + name for name in names if prefix + name not in state]
+        lacking = [prefix + name for name in _PARTS if prefix + name not in state]
         if lacking:
             missing.extend(lacking)
             return
         unexpected.extend(
-            key for key in state if key.startswith(prefix) and key[len(prefix) :] not in names and strict
+            key for key in state if key.startswith(prefix) and key[len(prefix) :] not in _PARTS and strict
         )
-        about = state[prefix + "about"]
-        if about.shape != (9,) or about.dtype != torch.int64 or about[0] != 1 or (about[1:] < 0).any():
-            errors.append(f"{prefix}: not what a table of this version of roost has saved")
-            return
+        wrong = self._take_state({name: state[prefix + name] for name in _PARTS})
+        if wrong is not None:
+            errors.append(f"{prefix.rstrip('.') or 'Table'}: {wrong}")
+
+    def _take_state(self, state):
+        """What is wrong with a state; None: it is this table's now."""
+        about = state["about"]
+        if (
+            not isinstance(about, torch.Tensor)
+            or about.shape != (9,)
+            or about.dtype != torch.int64
+            or about[0] != 1
+            or (about[1:] < 0).any()
+        ):
+            return "not what a table of this version of roost has saved"
         _, dim, optimizer, dtype, policy, capacity, seed, steps, updates = about.tolist()
-        of_types = {"slots": torch.int32, "ids": torch.int64, "features": torch.int16, "steps": torch.int32}
-        of_types |= {"scores": torch.int64, "rows": torch.uint8}
-        wrong = [n for n, t in of_types.items() if getattr(state[prefix + n], "dtype", None) != t]
-        if wrong or max(steps, updates) >= 2**32:
-            errors.append(f"{prefix}: {', '.join(wrong) or 'steps'} of another type or size than was saved")
-            return
-        last = state[prefix + "steps"].view(torch.uint32).to(torch.int64)
-        if len(last) and last.max() > steps:
-            errors.append(f"{prefix}: keys were looked up after the last step")
-            return
-        mine = [
-            self.dim,
-            _OPTIMIZERS[self.optimizer],
-            list(_DTYPES).index(self.dtype),
-            _POLICIES[self.policy],
-        ]
-        if mine != [dim, optimizer, dtype, policy]:
-            errors.append(f"{prefix}: rows of another dim, optimizer, dtype or policy than this table has")
-            return
-        if state[prefix + "features"].any() and not self.features:
-            errors.append(f"{prefix}: keys with features; make the table with features=True")
-            return
-        types = {
-            "slots": torch.uint32,
-            "features": torch.uint16,
-            "steps": torch.uint32,
-            "scores": torch.uint64,
+        theirs = {"dim": dim, "optimizer": optimizer, "dtype": dtype, "policy": policy}
+        mine = {
+            "dim": self.dim,
+            "optimizer": _OPTIMIZERS[self.optimizer],
+            "dtype": list(_DTYPES).index(self.dtype),
+            "policy": _POLICIES[self.policy],
         }
-        entries = {n: state[prefix + n].view(types.get(n, state[prefix + n].dtype)) for n in names[1:]}
+        names = {"optimizer": list(_OPTIMIZERS), "dtype": list(_DTYPES), "policy": list(_POLICIES)}
+        for part, number in theirs.items():
+            if number != mine[part]:
+                of_it = dict(enumerate(names.get(part, []))).get(number, number)
+                return f"of a table with {part}={of_it!r}; this one has {getattr(self, part)!r}"
+        n = len(state["ids"]) if isinstance(state["ids"], torch.Tensor) and state["ids"].ndim else 0
+        for name, (saved, tail, _) in _PARTS.items():
+            part = state[name]
+            right = isinstance(part, torch.Tensor) and part.dtype == saved
+            rows = 0 if name == "scores" and self.policy not in ("lfu", "score") else n
+            tail = (self._table.row_bytes,) if tail else ()
+            if not right or (name != "about" and part.shape != (rows, *tail)):
+                return f"{name} of another type or shape than was saved"
+        last = state["steps"].view(torch.uint32).to(torch.int64)
+        if max(steps, updates) >= 2**32 or (len(last) and last.max() > steps):
+            return "keys were looked up after the last step"
+        if state["features"].any() and not self.features:
+            return "keys with features; make the table with features=True"
+        entries = {name: state[name].view(taken) for name, (_, _, taken) in _PARTS.items() if taken}
         try:
             self._restore(entries, capacity, seed, steps, updates)
         except ValueError as error:
-            errors.append(str(error))
+            return str(error).removeprefix(f"{self._what}: ")
+        return None
 
     def snapshot(self, file, *, wait=True):
         """Writes all rows, and what the optimizer keeps, to a file; a former file of this name is replaced
@@ -791,20 +820,22 @@ class Table(torch.nn.Module):
         OSError
             Also if another snapshot is being written to this file.
         """
-        file = os.path.realpath(os.fsdecode(file))  # what a link names is replaced, not the link
+        file = os.path.realpath(os.fsdecode(os.fspath(file)))  # what a link names is replaced, not the link
         if os.path.exists(file) and not os.path.isfile(file):
             raise OSError(f"{self._what}: {file} is no regular file; give the name of one")
-        out = _begin_file(f"{file}.part", self._what)
+        out = _begin_file(file, self._what)
         try:
             state = self._state(self._entries(host=True))
+            done = None if wait else concurrent.futures.Future()
+            if done is not None:  # a process waits for such a thread at its end
+                writer = threading.Thread(target=_write_later, args=(out, file, state, done), daemon=False)
+                done.set_running_or_notify_cancel()
+                writer.start()
         except BaseException:
             _drop_file(out)
             raise
         if wait:
-            return _write_state(out, file, state)
-        writer = concurrent.futures.ThreadPoolExecutor(1, "roost-snapshot")
-        done = writer.submit(_write_later, out, file, state)
-        writer.shutdown(wait=False)
+            _write_state(out, file, state)
         return done
 
     def load(self, file):
@@ -816,16 +847,20 @@ class Table(torch.nn.Module):
         RuntimeError
             The file is damaged, or of a table of another dim, optimizer, dtype or policy.
         """
-        with open(file, "rb") as data:
+        with open(os.fspath(file), "rb") as data:
             try:
                 saved = torch.load(data, map_location="cpu", weights_only=True)
+                state = {name: saved["state"][name] for name in _PARTS}
                 right = saved["checksum"] == _checksum(saved["state"])
-            except Exception as error:  # noqa: BLE001 (whatever torch's readers say of other bytes)
-                why = str(error).split("\n")[0]
-                raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot: {why}") from None
+            except OSError:
+                raise
+            except Exception:  # noqa: BLE001 (whatever torch's readers say of other bytes)
+                raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot of a table") from None
         if not right:
             raise RuntimeError(f"{self._what}: {file} is damaged: its checksum is another one")
-        self.load_state_dict(saved["state"])
+        wrong = self._take_state(state)
+        if wrong is not None:
+            raise RuntimeError(f"{self._what}: {file}: {wrong}")
 
     def _apply(self, function, *arguments, **named):
         result = super()._apply(function, *arguments, **named)
@@ -859,41 +894,86 @@ class Table(torch.nn.Module):
         self.load_state_dict(kept)
 
     def extra_repr(self):
-        return f"{self.capacity} rows of {self.dim} {self.dtype}, {self.optimizer}, policy={self.policy!r}"
+        near = "" if not self.nbytes_on_host else f", hbm_rows={self._options['hbm_rows']}"
+        return (
+            f"{self.capacity} rows of {self.dim} {self.dtype}, {self.optimizer}, policy={self.policy!r}{near}"
+        )
 
 
-def _begin_file(name, what):
-    """An empty file, which nobody else writes. One that was left by a process that ended is taken."""
-    while True:
-        out = open(name, "ab")  # noqa: SIM115 (closed by _write_state or _drop_file)
-        try:
-            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(out.fileno()), os.stat(name)):
-                    out.truncate(0)
+def _begin_file(file, what):
+    """An empty file beside another one, for what will replace it. Those that processes left which ended are
+    removed."""
+    folder, name = os.path.split(file)
+    try:
+        for other in os.listdir(folder):
+            if other.startswith(f".{name}.") and other.endswith(".part"):
+                _remove_if_left(os.path.join(folder, other), file, what)
+        while True:
+            path = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.part")
+            out = open(path, "xb")  # noqa: SIM115 (closed by _write_state or _drop_file)
+            fcntl.flock(out, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):  # removed before it was locked
+                if os.path.samestat(os.fstat(out.fileno()), os.stat(path)):
                     return out
-        except BlockingIOError:
             out.close()
-            raise OSError(f"{what}: another snapshot is being written to {name}; wait for it") from None
-        out.close()  # it was renamed in between: a complete snapshot of somebody else
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise type(error)(error.errno, error.strerror, file) from None
+
+
+def _remove_if_left(path, file, what):
+    try:
+        with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as left:
+            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.remove(path)
+    except BlockingIOError:
+        raise OSError(f"{what}: another snapshot is being written to {file}; wait for it") from None
+    except OSError:
+        pass  # somebody else's
 
 
 def _drop_file(out):
     with contextlib.suppress(FileNotFoundError):
         os.remove(out.name)
-    out.close()
+    with contextlib.suppress(OSError):
+        out.close()
+
+
+class _Written:
+    """A file that remembers why it could not be written, which torch does not tell."""
+
+    error = None
+
+    def __init__(self, file):
+        self._file = file
+
+    def write(self, data):
+        try:
+            return self._write(data)
+        except OSError as error:
+            self.error = error
+            raise
+
+    def _write(self, data):
+        return self._file.write(data)
+
+    def flush(self):
+        self._file.flush()
 
 
 def _write_state(out, file, state):
+    written = _Written(out)
     try:
-        torch.save({"state": state, "checksum": _checksum(state)}, out)
+        torch.save({"state": state, "checksum": _checksum(state)}, written)
         out.flush()
         os.fsync(out.fileno())
         if os.path.exists(file):
             shutil.copymode(file, out.name)
         os.replace(out.name, file)
-    except BaseException:
+    except BaseException as raised:
         _drop_file(out)
+        error = written.error or raised
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, file) from None
         raise
     out.close()
     folder = os.open(os.path.dirname(file), os.O_RDONLY)
@@ -903,24 +983,50 @@ def _write_state(out, file, state):
         os.close(folder)
 
 
-def _write_later(out, file, state):
+def _write_later(out, file, state, done):
     try:
         _write_state(out, file, state)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 (for whoever waits)
         warnings.warn(f"roost.torch.Table.snapshot: {file} was not written: {error}", stacklevel=1)
-        raise
+        done.set_exception(error)
+    else:
+        done.set_result(None)
 
 
 def _checksum(state):
-    """Of the names, types, shapes and bytes of tensors; pieces of them by several threads."""
+    """Of the names, types, shapes and bytes of tensors."""
     crc = 0
-    with concurrent.futures.ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:
-        for name, tensor in sorted(state.items()):
-            crc = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), crc)
-            pieces = tensor.cpu().contiguous().reshape(-1).view(torch.uint8).split(_PIECE)
-            for of_piece in threads.map(lambda piece: zlib.crc32(piece.numpy()), pieces):
-                crc = zlib.crc32(of_piece.to_bytes(4, "little"), crc)
+    for name, tensor in sorted(state.items()):
+        crc = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), crc)
+        pieces = tensor.cpu().contiguous().reshape(-1).view(torch.uint8).split(_PIECE)
+        for of_piece in _checksums(pieces):
+            crc = zlib.crc32(of_piece.to_bytes(4, "little"), crc)
     return crc
+
+
+def _checksums(pieces):
+    """Of each piece, by several threads: those of the standard library's pools cannot start when a process
+    ends, and these are needed then."""
+    crcs, step = [0] * len(pieces), max(1, min(8, os.cpu_count() or 1, len(pieces)))
+
+    def work(first):
+        for k in range(first, len(pieces), step):
+            crcs[k] = zlib.crc32(pieces[k].numpy())
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, step)]
+    alone = []
+    for k, thread in enumerate(threads):
+        try:
+            thread.start()
+        except RuntimeError:  # the process ends
+            alone = list(range(k + 1, step))
+            threads = threads[:k]
+            break
+    for first in [0, *alone]:
+        work(first)
+    for thread in threads:
+        thread.join()
+    return crcs
 
 
 def _initializer(given, what):

@@ -64,6 +64,16 @@ def test_cupy_reads_rows_of_the_host(device):
         roost.gather(np.zeros((4, 4)), cupy.array([1]))
 
 
+def test_lists_and_other_byte_orders():
+    rows = np.arange(12).reshape(4, 3)
+    assert (roost.gather(rows, [3, 0]) == rows[[3, 0]]).all()
+    assert roost.gather(rows, []).shape == (0, 3)
+    assert (roost.gather(rows, np.array([3, 0], ">i8")) == rows[[3, 0]]).all()
+    tensor = torch.from_numpy(rows)
+    assert torch.equal(roost.gather(tensor, [3, 0]), tensor[[3, 0]])
+    assert roost.gather(tensor, []).shape == (0, 3)
+
+
 def test_wrong_arguments_are_refused():
     rows = np.zeros((4, 2))
     for ids in ([-1], [4], [2**40]):
@@ -77,6 +87,10 @@ def test_wrong_arguments_are_refused():
     for wrong in ([[1, 2]], "abc", None, np.array(3.0)):
         with pytest.raises(TypeError):
             roost.gather(wrong, np.array([0]))
+    with pytest.raises(TypeError, match="masked"):
+        roost.gather(np.ma.array([1, 2], mask=[0, 1]), np.array([0]))
+    with pytest.raises(TypeError, match="dense"):
+        roost.gather(torch.eye(3).to_sparse(), torch.tensor([1]))
     with pytest.raises(TypeError):
         roost.gather(rows, torch.tensor([1]))
     with pytest.raises(TypeError):

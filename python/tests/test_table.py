@@ -1,6 +1,7 @@
 """roost.torch.Table against torch's own embeddings and optimizers, and against a model of which keys stay."""
 
 import copy
+import errno
 import fcntl
 import os
 import pickle
@@ -295,18 +296,61 @@ def test_snapshots_while_training_goes_on(device, tmp_path):
     other.load(file)
     for a, b in zip(other.find(ids), before, strict=True):
         assert torch.equal(a, b)
-    # A former process was killed; another one writes; the folder is gone.
-    part = tmp_path / "table.pt.part"
-    part.write_bytes(b"what was left" * 1000)
+    # A former process was killed; another one writes; somebody has a file of a like name.
+    left, other_file = tmp_path / ".table.pt.0123abcd.part", tmp_path / "table.pt.part"
+    left.write_bytes(b"what was left" * 1000)
+    other_file.write_text("of somebody else")
     table.snapshot(file)
+    assert sorted(os.listdir(tmp_path)) == ["table.pt", "table.pt.part"]
+    assert other_file.read_text() == "of somebody else"
     other.load(file)
     assert torch.equal(other.find(ids)[0], table.find(ids)[0])
-    with open(part, "wb") as held:
+    with open(left, "wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(OSError, match="another snapshot"):
             table.snapshot(file, wait=False)
-    with pytest.raises(OSError, match="no_folder"):
+    with pytest.raises(FileNotFoundError, match="no_folder/table.pt'"):
         table.snapshot(tmp_path / "no_folder" / "table.pt", wait=False)
+    with pytest.raises(TypeError):
+        table.snapshot(5)
+
+
+def test_a_disk_that_is_full(tmp_path, monkeypatch):
+    file = tmp_path / "table.pt"
+    table = roost.torch.Table(8, 2000)
+    table(torch.arange(1000)).sum().backward()
+    table.snapshot(file)
+    before = file.read_bytes()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(roost._torch_table._Written, "_write", full)
+    with pytest.raises(OSError, match="No space left on device: .*table.pt'"):
+        table.snapshot(file)
+    with pytest.warns(UserWarning, match="not written"):
+        done = table.snapshot(file, wait=False)
+        with pytest.raises(OSError, match="No space left"):
+            done.result(60)
+    assert os.listdir(tmp_path) == ["table.pt"] and file.read_bytes() == before
+
+
+@pytest.mark.parametrize("end", ["", "raise ValueError", "del table"])
+def test_a_process_that_ends_writes_its_snapshot(tmp_path, end):
+    file = tmp_path / "table.pt"
+    program = textwrap.dedent(
+        f"""
+        import torch, roost.torch
+        table = roost.torch.Table(64, 20000)
+        table(torch.arange(15000)).sum().backward()
+        table.snapshot({str(file)!r}, wait=False)
+        {end}
+        """
+    )
+    subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE)
+    table = roost.torch.Table(64, 20000)
+    table.load(file)
+    assert len(table) == 15000 and os.listdir(tmp_path) == ["table.pt"]
 
 
 def test_a_killed_snapshot_leaves_the_one_before(tmp_path):
