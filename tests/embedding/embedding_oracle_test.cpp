@@ -16,7 +16,7 @@ namespace {
 using table = roost::embedding_table<place_type>;
 using i64 = std::int64_t;
 
-constexpr u32 none = ~0u;
+constexpr u32 no_row = ~0u;
 constexpr float fresh = 7;  // what new rows are
 
 /// Ids of a call.
@@ -81,8 +81,8 @@ class oracle {
 
     std::vector<u32> result = find(call);
     for (std::size_t i = 0; i < result.size(); ++i) {
-      unplaced += result[i] == none;
-      if (rows != nullptr && result[i] != none) slots_[result[i]].row = (*rows)[i];
+      unplaced += result[i] == no_row;
+      if (rows != nullptr && result[i] != no_row) slots_[result[i]].row = (*rows)[i];
     }
     return result;
   }
@@ -90,7 +90,7 @@ class oracle {
     std::vector<u32> result(call.ids.size());
     for (std::size_t i = 0; i < result.size(); ++i) {
       const auto it = where_.find({call.ids[i], call.feature_of(i)});
-      result[i] = it == where_.end() ? none : it->second;
+      result[i] = it == where_.end() ? no_row : it->second;
     }
     return result;
   }
@@ -102,7 +102,7 @@ class oracle {
       where_.erase(it);
     }
   }
-  float row(u32 number) const { return number == none ? fresh : slots_[number].row; }
+  float row(u32 number) const { return number == no_row ? fresh : slots_[number].row; }
   std::size_t size() const { return where_.size(); }
   const std::vector<slot>& slots() const { return slots_; }
 

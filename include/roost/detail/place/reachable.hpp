@@ -170,9 +170,9 @@ class reachable<cuda> {
   static constexpr unsigned flags = cudaHostAllocPortable | cudaHostAllocMapped;
 
   [[noreturn]] static void throw_no_memory(std::size_t bytes, std::size_t available) {
-    detail::raise<out_of_memory>(
-        {"roost: a table needs ", bytes, " bytes of pinned host memory, more than the ", available,
-         " that can be had; let more of it lie in GPU memory, or make it smaller"});
+    detail::raise<out_of_memory>({"roost: a table needs ", bytes,
+                                  " bytes of pinned host memory, more than the ", available,
+                                  " that can be had; let more of it lie in GPU memory, or make it smaller"});
   }
   /// True if work of the place can now access the pages, at the host's addresses.
   bool pin() {
