@@ -31,7 +31,7 @@ auto of_types(const F& f) {
 /// Keeps an object of Python for memory that anybody may release, in any thread.
 std::shared_ptr<void> kept(nb::object it) {
   return {it.release().ptr(), [](void* object) {
-            if (!Py_IsInitialized()) return;
+            if (!nb::is_alive()) return;
             const nb::gil_scoped_acquire gil;
             Py_DECREF(static_cast<PyObject*>(object));
           }};

@@ -144,7 +144,7 @@ class library_memory final : public device_memory_resource {
   }
   void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override {
     if (bytes < small) return pool_.deallocate(memory, bytes, stream);
-    if (!Py_IsInitialized()) return;
+    if (!nb::is_alive()) return;
     const nb::gil_scoped_acquire gil;
     nb::object given_back;  // goes after the lock
     const std::scoped_lock lock(mutex_);
