@@ -278,9 +278,10 @@ class ShardedTable(torch.nn.Module):
     Gradients of all ranks are added up. Divide the loss by the number of ranks where you want their mean, as
     DistributedDataParallel takes it for parameters.
 
-    Lookups are counted exactly for policy "lfu" and for `admit`: owners hear how often each key comes.
-    Elsewhere a step counts once for each key and rank (``counts()["unplaced"]``). Rows of 16 bits: the sum of
-    a rank's gradients is rounded to the type of the rows before it is sent.
+    Lookups are counted exactly for policy "lfu" and for `admit`, with any policy: owners hear how often each
+    key comes. Of the scores of a key, the greatest of all ranks counts. Elsewhere a step counts once for each
+    key and rank (``counts()["unplaced"]``). Rows of 16 bits: the sum of a rank's gradients is rounded to the
+    type of the rows before it is sent.
 
     A step needs memory for the different keys of the batch and their rows, for those that others ask, and in
     the backward pass for a gradient of float32 for each id. It is neither copied nor pickled; use `snapshot`
@@ -566,7 +567,9 @@ class ShardedTable(torch.nn.Module):
                 "as many as wrote it"
             )
         file = os.path.join(path, _name(number, ranks.rank, ranks.size))
-        _, ids = ranks.together(self._call("the check of load"), lambda: self._check_file(file), lambda n: [n])
+        _, ids = ranks.together(
+            self._call("the check of load"), lambda: self._check_file(file), lambda n: [n]
+        )
         if (ids[:, 0] != ids[0, 0]).any():
             others = ", ".join(map(str, (ids[:, 0] != ids[0, 0]).nonzero()[:, 0].tolist()))
             raise RuntimeError(
