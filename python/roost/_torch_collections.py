@@ -40,6 +40,14 @@ class _Features:
     """What a KeyedJaggedTensor, or something of its shape, has of each feature."""
 
     def __init__(self, given, what):
+        ends = "offset_per_key" if hasattr(given, "offset_per_key") else "offsets"
+        calls = [getattr(given, name, None) for name in ("keys", "values", "lengths", ends)]
+        right = not isinstance(given, torch.Tensor) and all(map(callable, calls))
+        if not right or not all(isinstance(call(), torch.Tensor) for call in calls[1:3]):
+            raise TypeError(
+                f"{what}: features of type {type(given).__name__}; pass a KeyedJaggedTensor, or something with "
+                "its keys(), values(), lengths() and offsets(), the last three of them tensors"
+            )
         for name in ("weights_or_none", "inverse_indices_or_none", "variable_stride_per_key"):
             value = getattr(given, name, lambda: None)()
             if value is not None and value is not False:
@@ -85,24 +93,21 @@ class _Collection(torch.nn.Module):
         super().__init__()
         what = f"roost.torch.{type(self).__name__}"
         tables, self._about, features = torch.nn.ModuleDict(), [], []
-        for config in configs:
-            if not isinstance(config, dict):
-                config = {part: getattr(config, part) for part in _PARTS if hasattr(config, part)}
-            name, names = config["name"], config.get("feature_names") or [config["name"]]
-            right = isinstance(name, str) and name and "." not in name and not hasattr(tables, name)
-            if not right or not all(isinstance(f, str) for f in names):
+        for config in _listed(configs, what):
+            config = _Config(config, what, self._pools)
+            if hasattr(tables, config.name):
                 raise ValueError(
-                    f"{what}: the table {name!r} of {names}; give names that a ModuleDict takes, once"
+                    f"{what}: the name {config.name!r} is taken; give names that a ModuleDict takes"
                 )
-            pooling = config.get("pooling", "SUM")
-            pooling = str(getattr(pooling, "name", pooling)).lower()
-            if self._pools and pooling not in ("sum", "mean"):
-                raise ValueError(f"{what}: pooling {pooling!r} of {name}; give 'sum' or 'mean'")
-            own = {part: value for part, value in config.items() if part not in _PARTS}
-            named = _options_of(config, options | own, f"{what}: {name}")
-            tables[name] = table(config["embedding_dim"], config["num_embeddings"], **named)
-            self._about.append((name, list(names), pooling))
-            features += names
+            try:
+                tables[config.name] = table(config.dim, config.rows, **config.options(options))
+            except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+                kinds = TypeError, ValueError, OverflowError, RuntimeError
+                if type(error) not in kinds:  # such as torch's, of memory
+                    raise
+                raise type(error)(f"{config.what}: {error}") from error
+            self._about.append((config.name, config.features, config.pooling))
+            features += config.features
         # As TorchRec names them.
         self._names = [
             [f"{f}@{name}" if features.count(f) > 1 else f for f in names] for name, names, _ in self._about
@@ -143,7 +148,7 @@ class EmbeddingBagCollection(_Collection):
         TorchRec's `EmbeddingBagConfig`, other objects that have its attributes, or dicts: `name`,
         `embedding_dim`, `num_embeddings` (the capacity), `feature_names` (by default the name) and `pooling`
         ("sum" or "mean", or TorchRec's). Features of one table share its rows. Other items of a dict are
-        options of its table.
+        options of its table; a `policy` of "score" is refused, since features have no scores.
     table : callable
         Makes the table of a config from its dim, capacity and options: `Table`, or `ShardedTable` for several
         ranks.
@@ -191,7 +196,8 @@ class EmbeddingBagCollection(_Collection):
 
 class EmbeddingCollection(_Collection):
     """A row for each id of several features, from a `Table` for each config, with the calls of TorchRec's
-    module. Parameters and notes are those of `EmbeddingBagCollection`, without pooling.
+    module. Parameters and notes are those of `EmbeddingBagCollection`, but a config with a `pooling` is
+    refused.
 
     Attributes
     ----------
@@ -229,21 +235,65 @@ def _offsets(lengths):
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(torch.int64)
 
 
-def _options_of(config, options, what):
-    """Options of a table, with those that TorchRec has in its configs."""
-    kind = config.get("data_type", "FP32")
-    kind = str(getattr(kind, "name", kind))
-    if kind not in _TYPES:
-        raise ValueError(f"{what}: data_type {kind}; give FP32, FP16 or BF16")
-    options.setdefault("dtype", _TYPES[kind])
-    if "initializer" not in options:
-        bound = max(config["num_embeddings"], 1) ** -0.5
-        ends, first = {"a": -bound, "b": bound}, config.get("init_fn")
-        if first is not None:  # TorchRec's own, of the ends that the config names
-            if not isinstance(first, functools.partial) or first.func is not torch.nn.init.uniform_:
-                raise ValueError(f"{what}: an init_fn; rows are made by the table, so give initializer=")
-            ends |= first.keywords
-        options["initializer"] = ("uniform", float(ends["a"]), float(ends["b"]))
-    # So that an id does not begin with the same row in all tables.
-    options["seed"] = (options.get("seed", 0) + zlib.crc32(config["name"].encode())) % 2**63
-    return options
+def _listed(configs, what):
+    try:
+        configs = None if isinstance(configs, (dict, str)) else list(configs)
+    except TypeError:
+        configs = None
+    if not configs:
+        raise TypeError(f"{what}: configs must be a list with a config for each table")
+    return configs
+
+
+class _Config:
+    """A config, checked."""
+
+    def __init__(self, given, what, pools):
+        if not isinstance(given, dict):
+            given = {part: getattr(given, part) for part in _PARTS if hasattr(given, part)}
+        self.name = given.get("name")
+        if not isinstance(self.name, str) or not self.name or "." in self.name:
+            raise ValueError(
+                f"{what}: a config of the name {self.name!r}; give names that a ModuleDict takes"
+            )
+        self._given, self.what = given, f"{what}: the table {self.name!r}"
+        for part in ("embedding_dim", "num_embeddings"):
+            if part not in given:
+                raise ValueError(f"{self.what}: a config without {part}")
+        self.dim, self.rows = given["embedding_dim"], given["num_embeddings"]
+        self.features = self._names()
+        pooling = given.get("pooling", "SUM")
+        self.pooling = str(getattr(pooling, "name", pooling)).lower()
+        if not pools and "pooling" in given:
+            raise ValueError(f"{self.what}: rows of ids have no pooling; use EmbeddingBagCollection")
+        if self.pooling not in ("sum", "mean"):
+            raise ValueError(f"{self.what}: pooling {self.pooling!r}; give 'sum' or 'mean'")
+
+    def _names(self):
+        names = self._given.get("feature_names") or [self.name]
+        right = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+        if not right or len(set(names)) != len(names):
+            raise ValueError(f"{self.what}: feature_names={names!r}; give a list of names, each once")
+        return list(names)
+
+    def options(self, of_all):
+        """Options of the table, with those that TorchRec has in its configs."""
+        options = of_all | {part: value for part, value in self._given.items() if part not in _PARTS}
+        if options.get("policy") == "score":
+            raise ValueError("policy 'score' needs scores, which a collection has not; use 'lru' or 'lfu'")
+        kind = self._given.get("data_type", "FP32")
+        kind = str(getattr(kind, "name", kind))
+        if kind not in _TYPES:
+            raise ValueError(f"data_type {kind}; give FP32, FP16 or BF16")
+        options.setdefault("dtype", _TYPES[kind])
+        if "initializer" not in options:
+            bound = max(self.rows, 1) ** -0.5
+            ends, first = {"a": -bound, "b": bound}, self._given.get("init_fn")
+            if first is not None:  # TorchRec's own, of the ends that the config names
+                if not isinstance(first, functools.partial) or first.func is not torch.nn.init.uniform_:
+                    raise ValueError("an init_fn; rows are made by the table, so give initializer=")
+                ends |= first.keywords
+            options["initializer"] = ("uniform", float(ends["a"]), float(ends["b"]))
+        # So that an id does not begin with the same row in all tables.
+        options["seed"] = (options.get("seed", 0) + zlib.crc32(self.name.encode())) % 2**63
+        return options

@@ -19,6 +19,25 @@ class _Part(Table):
     """The rows of this rank."""
 
     _what = "roost.torch.ShardedTable"
+    _snapshot_id = None  # of all ranks, while one is written
+
+    def _state(self, entries):
+        state = super()._state(entries)
+        return state if self._snapshot_id is None else state | {"snapshot": torch.tensor(self._snapshot_id)}
+
+    def _load_from_state_dict(self, state, prefix, *others):
+        state.pop(prefix + "snapshot", None)
+        super()._load_from_state_dict(state, prefix, *others)
+
+    def about(self, capacity):
+        """What must be the same on all ranks, by name."""
+        rates = self._rates[0], self._rates[1:3], *self._rates[3:]
+        return (
+            {"capacity": capacity, "device": self.device.type}
+            | {name: getattr(self, name) for name in ("optimizer", "policy", "dtype")}
+            | dict(zip(("lr", "betas", "eps", "weight_decay"), rates, strict=True))
+            | self._options
+        )
 
 
 class _Ranks:
@@ -41,7 +60,7 @@ class _Ranks:
         self._backends = dict(each.split(":") for each in dist.get_backend_config(group).split(","))
         # What is agreed on does not wait for a GPU where CPUs have a transport.
         self._device = "cpu" if "cpu" in self._backends else "cuda"
-        self._most = self.size + 16  # numbers of a rank in an agreement
+        self._most = self.size + 24  # numbers of a rank in an agreement
 
     def check(self, device):
         """Raises if the group has no transport for tensors of a device."""
@@ -76,6 +95,17 @@ class _Ranks:
                     "all ranks must do the same"
                 )
         return result, all[:, 1 + self._text :]
+
+    def check_same(self, names, numbers):
+        """Raises if ranks have different numbers, of which `names` are the names."""
+        for r, theirs in enumerate(numbers[:, : len(names)]):
+            differ = theirs != numbers[self.rank, : len(names)]
+            if differ.any():
+                which = ", ".join(name for name, other in zip(names, differ, strict=True) if other)
+                raise ValueError(
+                    f"{self._what}: ranks {self.rank} and {r} have different {which}; all ranks must do the "
+                    "same"
+                )
 
     def exchange(self, out, counts, into, counts_into):
         """Sends the first counts[0] rows of `out` to rank 0, and so on; receives rows of the same bytes."""
@@ -130,6 +160,7 @@ class _Trip:
 
     rows = None  # of the keys that came here, with the graph of the table here
     done = False  # whether there was a backward pass
+    number = 0  # of the forward pass, the same on all ranks
 
     def __init__(self, table, batch, mean, once):
         """`once`: whether each key goes once, however often it comes."""
@@ -144,16 +175,15 @@ class _Trip:
         self.order = torch.sort(owners, stable=True).indices
         counts = owners.new_zeros(self.size).scatter_add_(0, owners, torch.ones_like(owners))
         words = [ids]
-        if table._wide:
-            if batch.scores is not None:
-                scores = batch.scores.to(torch.int64)
-                times = (
-                    scores
-                    if not once
-                    else ids.new_zeros(len(ids)).scatter_reduce_(0, inverse, scores, "amax")
-                )
+        if table._width > 1:
             second = ids.new_full((len(ids),), second) if features is None else second
-            words.append(second if times is None else second | times << 16)
+            scores = None if batch.scores is None else batch.scores.to(torch.int64)
+            if scores is not None and once:
+                scores = ids.new_zeros(len(ids)).scatter_reduce_(0, inverse, scores, "amax")
+            numbers = times if scores is None else scores
+            words.append(second if numbers is None else second | numbers << 16)
+        if table._width > 2:
+            words.append(torch.ones_like(ids) if times is None else times)
         self.words = torch.stack(words, 1)[self.order]
         if once:
             place = torch.empty_like(self.order)
@@ -239,16 +269,19 @@ class ShardedTable(torch.nn.Module):
     -----
     Every rank makes the same calls in the same order, `backward` and ``len()`` among them, also where it has
     no ids; each call waits for all. If one rank raises, all do: the others a RuntimeError with its rank and
-    message, and the next call works. After an error in the middle of a call, some ranks may have done their
+    message, and the next call works. If they make different calls, all raise ValueError, and the next call
+    works: for instance, if several forward passes wait and ranks call `backward` of different ones, or have
+    another `lr`. After an error in the middle of a call, some ranks may have done their
     part of it: counted a lookup, or learned. Where a process ends, the others get torch's exception, within
     the timeout of the group, and later calls raise RuntimeError.
 
     Gradients of all ranks are added up. Divide the loss by the number of ranks where you want their mean, as
     DistributedDataParallel takes it for parameters.
 
-    Lookups are counted exactly for policy "lfu" and for `admit`: owners hear how often each key comes.
-    Elsewhere a step counts once for each key and rank (``counts()["unplaced"]``). Rows of 16 bits: the sum of
-    a rank's gradients is rounded to the type of the rows before it is sent.
+    Lookups are counted exactly for policy "lfu" and for `admit`, with any policy: owners hear how often each
+    key comes. Of the scores of a key, the greatest of all ranks counts. Elsewhere a step counts once for each
+    key and rank (``counts()["unplaced"]``). Rows of 16 bits: the sum of a rank's gradients is rounded to the
+    type of the rows before it is sent.
 
     A step needs memory for the different keys of the batch and their rows, for those that others ask, and in
     the backward pass for a gradient of float32 for each id. It is neither copied nor pickled; use `snapshot`
@@ -279,15 +312,20 @@ class ShardedTable(torch.nn.Module):
             ranks.check(part.device)
             return part
 
-        self.local, numbers = ranks.together("ShardedTable()", make, lambda _: [self._number])
+        def say(part):
+            about = part.about(int(capacity)).values()
+            return [self._number, *(zlib.crc32(repr(value).encode()) for value in about)]
+
+        self.local, numbers = ranks.together("ShardedTable()", make, say)
         part = self.local
-        self._number = int(numbers[:, 0].max())
-        kinds = part.optimizer, part.policy, part.dtype, part.device.type
-        about = zlib.crc32(repr((capacity, part._options, part._rates, kinds)).encode())
-        ranks.together(f"ShardedTable({dim}, {capacity}) with {about:08x}", lambda: None)
-        # Whether a second word goes with each id, and whether owners must know how often it comes.
+        ranks.check_same(part.about(int(capacity)), numbers[:, 1:])
+        self._number, self._passes = int(numbers[:, 0].max()), 0
+        # Whether owners must know how often an id comes, and how many words go with it.
         self._counts_lookups = part.policy == "lfu" or part._options["admit"] > 1
-        self._wide = part.features or part.policy == "score" or self._counts_lookups
+        scored = part.policy == "score"
+        self._width = 3 if scored and self._counts_lookups else 2
+        if not (part.features or scored or self._counts_lookups):
+            self._width = 1
         self._inbox = None
 
     @property
@@ -298,6 +336,21 @@ class ShardedTable(torch.nn.Module):
     @lr.setter
     def lr(self, rate):
         self.local.lr = rate
+
+    @property
+    def device(self):
+        """Where the rows of this rank are."""
+        return self.local.device
+
+    @property
+    def features(self):
+        """Whether keys have features."""
+        return self.local.features
+
+    @property
+    def capacity(self):
+        """Rows of all ranks together. All ranks ask for it, as for ``len()``: some may have grown."""
+        return self._sum("capacity", lambda: self.local.capacity)
 
     @torch.compiler.disable  # torch would merge or drop calls, which change rows
     def forward(self, ids, offsets=None, *, table=0, scores=None, mode="sum", include_last_offset=False):
@@ -326,6 +379,8 @@ class ShardedTable(torch.nn.Module):
             return trip.spread(rows[0])
         kind = f"forward to {'learn' if learns else 'train'}, lr={self.lr}"
         trip = self._send(kind, begin)
+        self._passes += 1  # all ranks have made this call
+        trip.number = self._passes
 
         def look_up():
             self.local.train()
@@ -338,6 +393,26 @@ class ShardedTable(torch.nn.Module):
         if not learns:
             return trip.spread(rows)
         return _Learning.apply(torch.empty(0, device=rows.device, requires_grad=True), self, trip, rows)
+
+    def prefetch(self, ids, *, table=0):
+        """Brings the rows of the ids of this rank's next step to the GPUs that own them, as `Table.prefetch`
+        does: call it before `backward`. Sends each different id once. Without `hbm_rows`, nothing.
+
+        Parameters
+        ----------
+        ids, table
+            As `Table` takes them, of this rank.
+        """
+        if self.local._options["hbm_rows"] is None:
+            self._ranks.together(self._call("prefetch"), lambda: _Batch(self.local, ids, feature=table))
+            return
+        trip = self._send("prefetch", lambda: self._trip_of(ids, table, once=True))
+
+        def fetch():
+            ids, features, *_ = self._keys_of(trip)
+            self.local.prefetch(ids, table=features)
+
+        self._ranks.together(self._call("the end of prefetch"), fetch)
 
     def find(self, ids, *, table=0):
         """The rows of ids, without a change.
@@ -383,8 +458,7 @@ class ShardedTable(torch.nn.Module):
         self._ranks.exchange(trip.given, trip.out, trip.rows, trip.into)
 
         def set_rows():
-            ids, features, numbers = self._keys_of(trip)
-            scores = numbers.to(torch.uint32) if part.policy == "score" else None
+            ids, features, scores, _ = self._keys_of(trip)
             part.insert(ids, trip.rows, table=features, scores=scores)
 
         self._ranks.together(self._call("the end of insert"), set_rows)
@@ -394,14 +468,17 @@ class ShardedTable(torch.nn.Module):
         trip = self._send("erase", lambda: self._trip_of(ids, table, once=False))
 
         def erase():
-            ids, features, _ = self._keys_of(trip)
+            ids, features, *_ = self._keys_of(trip)
             self.local.erase(ids, table=features)
 
         self._ranks.together(self._call("the end of erase"), erase)
 
     def __len__(self):
         """The number of keys of all ranks that have rows. All ranks call it; waits for a GPU."""
-        return int(self._ranks.together(self._call("len"), lambda: [len(self.local)], list)[1][:, 0].sum())
+        return self._sum("len", lambda: len(self.local))
+
+    def _sum(self, name, number):
+        return int(self._ranks.together(self._call(name), number, lambda n: [n])[1][:, 0].sum())
 
     def counts(self):
         """What `Table.counts` has counted on all ranks together; `steps` and `updates`: the most of a rank.
@@ -426,7 +503,7 @@ class ShardedTable(torch.nn.Module):
     def snapshot(self, folder):
         """Writes all rows, and what the optimizer keeps, to a folder: a file for each rank. Former files
         there are removed when those of all ranks are complete and on the disk, so a snapshot survives
-        whatever ends processes.
+        whatever ends processes. It waits for the files: there is no ``wait=False`` as `Table.snapshot` has.
 
         Parameters
         ----------
@@ -440,12 +517,23 @@ class ShardedTable(torch.nn.Module):
             os.makedirs(path, exist_ok=True)
             return path, _files_in(path)
 
-        (path, files), numbers = ranks.together(
-            self._call("snapshot"), look, lambda found: [max((number for number, *_ in found[1]), default=0)]
-        )
-        number = int(numbers.max()) + 1
+        def say(found):
+            last = max((number for number, *_ in found[1]), default=0)
+            return [last, int.from_bytes(os.urandom(8), "little") >> 1]
+
+        (path, files), numbers = ranks.together(self._call("snapshot"), look, say)
+        number = int(numbers[:, 0].max()) + 1
         name = os.path.join(path, _name(number, ranks.rank, ranks.size))
-        ranks.together(self._call("the end of snapshot"), lambda: self.local.snapshot(name))
+
+        def write():
+            # Random, of rank 0: files of another run may have the same name.
+            self.local._snapshot_id = int(numbers[0, 1])
+            try:
+                self.local.snapshot(name)
+            finally:
+                self.local._snapshot_id = None
+
+        ranks.together(self._call("the end of snapshot"), write)
         for _, _, _, former in files:
             with contextlib.suppress(OSError):  # another rank may have removed it
                 os.remove(os.path.join(path, former))
@@ -456,8 +544,8 @@ class ShardedTable(torch.nn.Module):
         Raises
         ------
         RuntimeError
-            There is no complete snapshot of as many ranks, a file is damaged, or of a table of another dim,
-            optimizer, dtype or policy. If a file turns out to be damaged or too large on some rank, others
+            There is no complete snapshot of as many ranks, files are of different snapshots, a file is
+            damaged, or of a table of another dim, optimizer, dtype or policy. If a file turns out to be damaged or too large on some rank, others
             may have loaded theirs already: load again before you go on.
         """
         ranks = self._ranks
@@ -479,18 +567,28 @@ class ShardedTable(torch.nn.Module):
                 "as many as wrote it"
             )
         file = os.path.join(path, _name(number, ranks.rank, ranks.size))
-        ranks.together(self._call("the check of load"), lambda: self._check_file(file))
+        _, ids = ranks.together(
+            self._call("the check of load"), lambda: self._check_file(file), lambda n: [n]
+        )
+        if (ids[:, 0] != ids[0, 0]).any():
+            others = ", ".join(map(str, (ids[:, 0] != ids[0, 0]).nonzero()[:, 0].tolist()))
+            raise RuntimeError(
+                f"{self._what}: {path} has files of different snapshots with number {number}: those of ranks "
+                f"0 and {others}; give all ranks the files of one"
+            )
         ranks.together(self._call("the end of load"), lambda: self.local.load(file))
 
     def _check_file(self, file):
+        """The random number of the snapshot."""
         try:
             state = torch.load(file, map_location="cpu", weights_only=True, mmap=True)["state"]
-            right = self._owns(state["ids"], state["features"])
+            right, number = self._owns(state["ids"], state["features"]), int(state["snapshot"])
         except Exception as error:  # noqa: BLE001 (whatever torch's readers say of other bytes)
             why = str(error).split("\n")[0]
             raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot: {why}") from None
         if not right:
             raise RuntimeError(f"{self._what}: {file} has rows of another rank; give files their names back")
+        return number
 
     def _owns(self, ids, features):
         second = features.to(torch.int64) & 0xFFFF
@@ -507,7 +605,7 @@ class ShardedTable(torch.nn.Module):
         """The trip that begin() returns, when its keys have come to their owners. make_room(trip) gets memory
         for what comes beside keys."""
         ranks, device = self._ranks, self.local.device
-        width = 2 if self._wide else 1
+        width = self._width
         if self._inbox is None or self._inbox.device != device:
             self._inbox = torch.empty((0, width), dtype=torch.int64, device=device)
         room = len(self._inbox)
@@ -534,31 +632,34 @@ class ShardedTable(torch.nn.Module):
         return trip
 
     def _keys_of(self, trip):
-        """Ids, features (a tensor, or 0) and the third numbers (scores, or lookups) that came here, as
-        tensors of their own."""
+        """Ids, features (a tensor, or 0), scores and numbers of lookups that came here, as tensors of their
+        own; None for what this table has not."""
         words = self._inbox[: sum(trip.into)].unbind(1)
-        ids, features, numbers = words[0].clone(), 0, None
-        if self._wide:
-            numbers = words[1] >> 16
-            if self.local.features:
-                features = (words[1] & 0xFFFF).to(torch.uint16)
-        return ids, features, numbers
+        ids, features, scores, times = words[0].clone(), 0, None, None
+        if self.local.features:
+            features = (words[1] & 0xFFFF).to(torch.uint16)
+        if self.local.policy == "score":
+            scores = (words[1] >> 16).to(torch.uint32)
+        if self._counts_lookups:
+            times = words[2].clone() if scores is not None else words[1] >> 16
+        return ids, features, scores, times
 
     def _rows_of(self, trip):
         """The rows of the keys that came here, a training step; maybe some more behind them."""
-        ids, features, numbers = self._keys_of(trip)
-        scores = numbers.to(torch.uint32) if self.local.policy == "score" else None
+        ids, features, scores, times = self._keys_of(trip)
         if self._counts_lookups:
             n = len(ids)
-            again = torch.repeat_interleave(torch.arange(n, device=ids.device), numbers - 1)
+            again = torch.repeat_interleave(torch.arange(n, device=ids.device), times - 1)
             if len(again):
                 # Other lookups of these keys: behind them, in bags that nobody asks for.
                 end = n + len(again)
                 offsets = torch.cat([torch.arange(n), torch.arange(n, end, 32), torch.tensor([end])])
                 if self.local.features:
                     features = torch.cat([features, features.to(torch.int64)[again].to(torch.uint16)])
-                ids = torch.cat([ids, ids[again]])
-                return self.local(ids, offsets.to(ids.device), table=features, include_last_offset=True)
+                if scores is not None:
+                    scores = torch.cat([scores, scores.to(torch.int64)[again].to(torch.uint32)])
+                ids, offsets = torch.cat([ids, ids[again]]), offsets.to(ids.device)
+                return self.local(ids, offsets, table=features, scores=scores, include_last_offset=True)
         return self.local(ids, table=features, scores=scores)
 
     def _find(self, call, begin):
@@ -566,7 +667,7 @@ class ShardedTable(torch.nn.Module):
         trip = self._send(call, begin)
 
         def look_up():
-            ids, features, _ = self._keys_of(trip)
+            ids, features, *_ = self._keys_of(trip)
             rows, found = self.local.find(ids, table=features)
             both = torch.cat([rows.view(torch.uint8), found.view(torch.uint8)[:, None]], 1)
             return both, both.new_empty((len(trip.order), both.shape[1]))
@@ -585,18 +686,20 @@ class ShardedTable(torch.nn.Module):
                 raise RuntimeError(
                     f"{self._what}: a second backward pass, or one that failed before; call forward again"
                 )
-            trip.done = True
             sums = trip.sums(gradient, self.local.dtype)
             return sums, torch.zeros_like(trip.rows)
 
-        (sums, into), _ = self._ranks.together(self._call("backward"), add_up)
+        # The number: ranks may have several passes that wait.
+        call = f"backward of pass {trip.number}"
+        (sums, into), _ = self._ranks.together(self._call(call), add_up)
+        trip.done = True  # on all ranks, or on none
         self._ranks.exchange(sums, trip.out, into[: sum(trip.into)], trip.into)
 
         def update():
             rows, trip.rows = trip.rows, None
             rows.backward(into)
 
-        self._ranks.together(self._call("the end of backward"), update)
+        self._ranks.together(self._call(f"the end of {call}"), update)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)

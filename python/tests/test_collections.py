@@ -49,6 +49,7 @@ CONFIGS = [
     {"name": "two", "embedding_dim": 7, "num_embeddings": 50, "feature_names": ["b"], "pooling": "mean"},
     {"name": "c", "embedding_dim": 3, "num_embeddings": 50, "policy": "lfu"},
 ]
+WITHOUT_POOLING = [{k: v for k, v in config.items() if k != "pooling"} for config in CONFIGS]
 RESULTS = [("a", "one"), ("d", "one"), ("b@one", "one"), ("b@two", "two"), ("c", "c")]
 
 
@@ -110,7 +111,7 @@ def test_pooled_rows_are_those_of_embedding_bag(device, stride):
 
 @pytest.mark.parametrize("stride", [0, 1, 19])
 def test_rows_are_those_of_each_id(device, stride):
-    collection = roost.torch.EmbeddingCollection(CONFIGS, optimizer="sgd", lr=1.0, device=device)
+    collection = roost.torch.EmbeddingCollection(WITHOUT_POOLING, optimizer="sgd", lr=1.0, device=device)
     before = weights_of(collection.embeddings)
     features = features_of(stride, 5, device)
     out = collection(features)
@@ -157,12 +158,36 @@ def test_options(device):
         ([config | {"pooling": "max"}], "'max'"),
         ([config | {"data_type": "INT8"}], "INT8"),
         ([config | {"init_fn": torch.nn.init.zeros_}], "init_fn"),
-        ([config | {"num_embeddings": 0}], "capacity"),
+        ([config | {"num_embeddings": 0}], "the table 'x': .*capacity"),
+        ([config | {"policy": "mru"}], "the table 'x': .*policy='mru'"),
+        ([config, config | {"name": "y", "lr": -1}], "the table 'y': .*lr"),
+        ([config | {"policy": "score"}], "the table 'x': policy 'score' needs scores"),
+        ([config | {"feature_names": "xy"}], "the table 'x': feature_names='xy'"),
+        ([config | {"feature_names": ["p", "q", "p"]}], "the table 'x': feature_names=.*each once"),
+        ([{"embedding_dim": 2, "num_embeddings": 400}], "a config of the name None"),
+        ([types.SimpleNamespace(embedding_dim=2)], "a config of the name None"),
+        ([config, 5], "a config of the name None"),
+        ([{"name": "x", "embedding_dim": 2}], "the table 'x': a config without num_embeddings"),
+        ([{"name": "x", "num_embeddings": 2}], "the table 'x': a config without embedding_dim"),
     ):
         with pytest.raises(ValueError, match=words):
             make(wrong)
-    with pytest.raises(TypeError, match="polcy"):
-        make([config | {"polcy": "lru"}])
+    for wrong, words in (
+        ([config | {"polcy": "lru"}], "the table 'x': .*polcy"),
+        ([config | {"embedding_dim": 2.5}], "the table 'x': .*dim"),
+        ([config | {"num_embeddings": "many"}], "the table 'x': "),
+        (config, "configs must be a list"),
+        ("x", "configs must be a list"),
+        (None, "configs must be a list"),
+        ([], "configs must be a list"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            make(wrong)
+    with pytest.raises(ValueError, match="policy 'score' needs scores"):
+        make([config], policy="score")
+    with pytest.raises(ValueError, match="the table 'two': rows of ids have no pooling"):
+        roost.torch.EmbeddingCollection(CONFIGS, device=device)
+    assert list(make(iter([config])).embedding_bags) == ["x"]
 
 
 def test_features_are_kept_or_refused(device):
@@ -183,7 +208,30 @@ def test_features_are_kept_or_refused(device):
     weighted.weights_or_none = lambda: some(0.5, 0.5)
     with pytest.raises(ValueError, match="weights"):
         bags(weighted)
+    right = Jagged(["x", "y"], some(1, 2), some(1, 1))
+    without = {
+        name: types.SimpleNamespace(
+            **{n: getattr(right, n) for n in ("keys", "values", "lengths", "offsets") if n != name}
+        )
+        for name in ("keys", "values", "lengths", "offsets")
+    }
+    for wrong in (
+        None,
+        {"x": some(1)},
+        some(1, 2),
+        [right],
+        "xy",
+        Jagged(["x", "y"], [1, 2], some(1, 1)),
+        Jagged(["x", "y"], some(1, 2), None),
+        *without.values(),
+    ):
+        name = type(wrong).__name__
+        with pytest.raises(TypeError, match=f"features of type {name}; pass a KeyedJaggedTensor"):
+            bags(wrong)
     assert len(bags.embedding_bags["x"]) == 0
+    assert bags(
+        types.SimpleNamespace(**{n: getattr(right, n) for n in ("keys", "values", "lengths", "offsets")})
+    ).keys() == ["x", "y"]
 
 
 def keyed_jagged(names, values, lengths):

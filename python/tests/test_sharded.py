@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 import roost.torch
 import torch.distributed as dist
 from roost._torch_sharded import _owners
-from test_collections import CONFIGS, features_of
+from test_collections import CONFIGS, WITHOUT_POOLING, features_of
 
 # ------------------------------------------------------------------ processes that do what tests ask them
 
@@ -396,14 +396,26 @@ def ranks_that_do_something_else(rank, size):
     odd = rank == size - 1
     make = roost.torch.ShardedTable
     ids = torch.arange(10)
-    for other in (
-        lambda: make(5 if odd else 4, 1000),
-        lambda: make(4, 1001 if odd else 1000),
-        lambda: make(4, 1000, lr=0.5 if odd else 0.25),
-        lambda: make(4, 1000, seed=int(odd)),
-        lambda: make(4, 1000, policy="lfu" if odd else "lru"),
+    for names, other in (
+        ("dim", lambda: make(5 if odd else 4, 1000)),
+        ("capacity", lambda: make(4, 1001 if odd else 1000)),
+        ("lr", lambda: make(4, 1000, lr=0.5 if odd else 0.25)),
+        ("betas", lambda: make(4, 1000, betas=(0.9, 0.5 if odd else 0.25))),
+        ("eps", lambda: make(4, 1000, eps=0.5 if odd else 0.25)),
+        ("weight_decay", lambda: make(4, 1000, weight_decay=0.5 if odd else 0.25)),
+        ("seed", lambda: make(4, 1000, seed=int(odd))),
+        ("policy", lambda: make(4, 1000, policy="lfu" if odd else "lru")),
+        ("optimizer", lambda: make(4, 1000, optimizer="sgd" if odd else "adam")),
+        ("dtype", lambda: make(4, 1000, dtype=torch.float16 if odd else torch.float32)),
+        ("hbm_rows", lambda: make(4, 1000, hbm_rows=128 if odd else None)),
+        ("admit", lambda: make(4, 1000, admit=2 if odd else 1)),
+        ("features", lambda: make(4, 1000, features=odd)),
+        ("keep_evicted", lambda: make(4, 1000, keep_evicted=int(odd))),
+        ("initializer", lambda: make(4, 1000, initializer=("constant", int(odd)))),
+        ("lr, seed", lambda: make(4, 1000, seed=int(odd), lr=0.5 if odd else 0.25)),
     ):
-        with pytest.raises(ValueError, match="all ranks must do the same"):
+        pair = f"ranks {rank} and {0 if odd else size - 1}"
+        with pytest.raises(ValueError, match=f"{pair} have different {names}; all ranks must do the same"):
             other()
     one, two = make(4, 1000), make(4, 1000)
     one.train(not odd)
@@ -422,6 +434,136 @@ def ranks_that_do_something_else(rank, size):
     one.lr = 0.25
     one(ids).sum().backward()
     assert len(one) == 10 and len(two) == 0 and one.lr == 0.25
+
+
+def passes_are_told_apart(rank, size):
+    """Several passes wait, and ranks call backward of different ones. Rows of one owner, where no other
+    check can help: gradients of one pass would go to the rows of another."""
+    ids = torch.arange(100)
+    p, q = ids[_owners(ids, 0, size) == size - 1][:2].split(1)
+    odd = rank == size - 1
+    make = lambda: roost.torch.ShardedTable(2, 1000, optimizer="sgd", lr=1.0, initializer=("constant", 0))
+    of = lambda table, i: table.find(i)[0].tolist()
+    table = make()
+    a, b = table(p), table(q)
+    first, second = (b, a) if odd else (a, b)
+    for out in (first, second):
+        with pytest.raises(ValueError, match="backward of pass [12] of .* of pass [12] of .*all ranks must"):
+            (out * 3).sum().backward()
+    assert of(table, p) == of(table, q) == [[0.0, 0.0]]
+    # Nothing was learned, so the same passes go on, in any order that is that of all.
+    (b * 10).sum().backward()
+    a.sum().backward()
+    assert of(table, p) == [[-float(size)] * 2] and of(table, q) == [[-10.0 * size] * 2]
+    with pytest.raises(RuntimeError, match="second backward"):
+        a.sum().backward()
+    # A rank drops a pass that others do not; others may be one step ahead.
+    a, b = table(p), table(q)
+    if odd:
+        del a
+    with pytest.raises(ValueError, match="backward of pass 4 .*backward of pass 3|of pass 3 .*of pass 4"):
+        (b if odd else a).sum().backward()
+    b.sum().backward()
+    assert of(table, p) == [[-float(size)] * 2] and of(table, q) == [[-11.0 * size] * 2]
+    # Calls that fail, and those that learn nothing, count alike.
+    with pytest.raises(ValueError, match="all ranks must do the same"):
+        table(p) if odd else table.find(p)
+    with pytest.raises(TypeError if odd else RuntimeError, match="int64"):
+        table(p.float() if odd else p)
+    with torch.no_grad():
+        table(p)
+    table(q).sum().backward()
+    assert of(table, q) == [[-12.0 * size] * 2]
+    other = make()
+    a, b = table(p), other(p)
+    with pytest.raises(ValueError, match="all ranks must do the same"):
+        (a if odd else b).sum().backward()
+
+
+def asked_of(part):
+    """What a table is asked to fetch from now on."""
+    asked, fetch = [], part.prefetch
+
+    def prefetch(ids, *, table=0):
+        asked.append((ids, table))
+        fetch(ids, table=table)
+
+    part.prefetch = prefetch
+    return asked
+
+
+def rows_are_fetched_before(rank, size):
+    """prefetch asks owners for their rows, each once, and changes no result."""
+    for features in (False, True):
+        options = {"optimizer": "sgd", "lr": 0.1, "seed": 5, "features": features}
+        table = roost.torch.ShardedTable(4, 3000 * size, hbm_rows=256, **options)
+        one = roost.torch.ShardedTable(4, 3000 * size, **options)
+        asked = asked_of(table.local)
+        for step in range(6):
+            (ids, _), named = Batches(rank, size, step, features, most=3000).arguments(False)
+            out, expected = table(ids, **named), one(ids, **named)
+            after = Batches(rank, size, step + 1, features, most=3000)
+            (next_ids, _), next_named = after.arguments(False)
+            table.prefetch(next_ids, **next_named)
+            one.prefetch(next_ids, **next_named)
+            keys = []
+            for r, each in enumerate(after.ids):
+                of = after.features[r] if features else torch.zeros_like(each)
+                different = sorted(set(zip(each.tolist(), of.tolist(), strict=True)))
+                keys += [(i, f) for i, f in different if int(_owners(torch.tensor([i]), f, size)) == rank]
+            got, of = asked.pop()
+            of = of.tolist() if features else [0] * len(got)
+            assert sorted(zip(got.tolist(), of, strict=True)) == sorted(keys) and not asked
+            assert torch.equal(out, expected)
+            out.square().sum().backward(), expected.square().sum().backward()
+        assert len(table) == len(one) > 100
+        state, state_of_one = table.state_dict(), one.state_dict()
+        assert all(torch.equal(state[name], state_of_one[name]) for name in state)
+    odd = rank == 0
+    for each in (table, one):
+        with pytest.raises(TypeError if odd else RuntimeError, match="int64"):
+            each.prefetch(ids.float() if odd else ids)
+        if size > 1:
+            with pytest.raises(ValueError, match="calls prefetch|calls len"):
+                each.prefetch(ids) if odd else len(each)
+    assert table.device == torch.device("cpu") and table.features
+    assert table.capacity == size * table.local.capacity >= 3000 * size
+    grown = roost.torch.ShardedTable(2, 128 * size, policy=None)
+    assert grown.capacity == 128 * size and not grown.features
+    ids = torch.arange(30_000)
+    grown.insert(ids[_owners(ids, 0, size) == 0][:5000], torch.zeros(5000, 2))
+    assert grown.local.capacity == 128 or rank == 0
+    total = [None] * size
+    dist.all_gather_object(total, grown.local.capacity)
+    assert grown.capacity == sum(total) >= 5000
+
+
+def files_of_runs_are_not_mixed(rank, size, folder):
+    folder = pathlib.Path(folder)
+    table, other = (roost.torch.ShardedTable(2, 1000, optimizer="sgd") for _ in range(2))
+    table(torch.arange(20)).sum().backward()
+    other(torch.arange(30)).sum().backward()
+    table.snapshot(folder / "a")
+    other.snapshot(folder / "b")
+    dist.barrier()
+    name = f"00000001-{rank}-of-{size}.table"
+    assert (folder / "a" / name).exists() and (folder / "b" / name).exists()
+    assert "local.snapshot" not in table.state_dict()
+    read = roost.torch.ShardedTable(2, 1000, optimizer="sgd")
+    read(torch.arange(7))
+    last = size - 1
+    with pytest.raises(RuntimeError, match=f"different snapshots with number 1: .* ranks 0 and {last};"):
+        read.load(folder / ("b" if rank == last else "a"))
+    dist.barrier()
+    if rank == last:
+        shutil.copy(folder / "b" / name, folder / "a" / name)
+    dist.barrier()
+    with pytest.raises(RuntimeError, match=f"different snapshots with number 1: .* ranks 0 and {last};"):
+        read.load(folder / "a")
+    assert len(read) == 7
+    read.load(folder / "b")
+    assert len(read) == 30
+    assert torch.equal(read.find(torch.arange(30))[0], other.find(torch.arange(30))[0])
 
 
 def groups_of_some_ranks(rank, size):
@@ -545,8 +687,9 @@ def a_module_has_one(rank, size):
 def collections_are_those_of_one_rank(rank, size):
     kinds = roost.torch.EmbeddingBagCollection, roost.torch.EmbeddingCollection
     for kind, tables in zip(kinds, ("embedding_bags", "embeddings"), strict=True):
-        ours = kind(CONFIGS, table=roost.torch.ShardedTable, optimizer="sgd", lr=0.1)
-        one = kind(CONFIGS, optimizer="sgd", lr=0.1)
+        configs = CONFIGS if kind is kinds[0] else WITHOUT_POOLING
+        ours = kind(configs, table=roost.torch.ShardedTable, optimizer="sgd", lr=0.1)
+        one = kind(configs, optimizer="sgd", lr=0.1)
         for step in range(4):
             parts = [features_of(5, 10 * step + r, "cpu") for r in range(size)]
             out = ours(parts[rank])
@@ -565,6 +708,11 @@ def collections_are_those_of_one_rank(rank, size):
         with pytest.raises(KeyError if rank == 0 else RuntimeError, match="no feature 'd'"):
             ours(odd)
         ours(parts[rank])
+        with pytest.raises(
+            ValueError if rank == 0 else RuntimeError, match="the table 'one': .*policy='mru'"
+        ):
+            policy = "mru" if rank == 0 else "lru"
+            kind([configs[0] | {"policy": policy}], table=roost.torch.ShardedTable)
 
 
 # ------------------------------------------------------------------ tests
@@ -598,6 +746,8 @@ def test_steps_are_those_of_one_table(ranks, options, mode):
         ("lfu", 3, True),
         ("score", 1, True),
         ("lru", 2, False),
+        ("score", 2, False),
+        ("score", 3, True),
     ],
 )
 def test_the_right_keys_lose_their_rows(ranks, policy, features, admit):
@@ -644,6 +794,24 @@ def test_all_raise_if_one_does(three, bad):
 
 def test_ranks_that_do_something_else(three):
     three(ranks_that_do_something_else)
+
+
+def test_passes_are_told_apart(three):
+    three(passes_are_told_apart)
+
+
+def test_passes_of_two_ranks_are_told_apart():
+    pool = Pool(2)
+    pool(passes_are_told_apart)
+    pool.end()
+
+
+def test_rows_are_fetched_before(ranks):
+    ranks(rows_are_fetched_before)
+
+
+def test_files_of_runs_are_not_mixed(three, tmp_path):
+    three(files_of_runs_are_not_mixed, str(tmp_path))
 
 
 def test_groups_of_some_ranks(three):
