@@ -20,14 +20,11 @@ class _Part(Table):
 
     _what = "roost.torch.ShardedTable"
     _snapshot_id = None  # of all ranks, while one is written
+    _in_files = Table._in_files | {"snapshot"}
 
     def _state(self, entries):
         state = super()._state(entries)
         return state if self._snapshot_id is None else state | {"snapshot": torch.tensor(self._snapshot_id)}
-
-    def _load_from_state_dict(self, state, prefix, *others):
-        state.pop(prefix + "snapshot", None)
-        super()._load_from_state_dict(state, prefix, *others)
 
     def about(self, capacity):
         """What must be the same on all ranks, by name."""
@@ -583,9 +580,10 @@ class ShardedTable(torch.nn.Module):
         try:
             state = torch.load(file, map_location="cpu", weights_only=True, mmap=True)["state"]
             right, number = self._owns(state["ids"], state["features"]), int(state["snapshot"])
-        except Exception as error:  # noqa: BLE001 (whatever torch's readers say of other bytes)
-            why = str(error).split("\n")[0]
-            raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot: {why}") from None
+        except OSError:
+            raise
+        except Exception:  # noqa: BLE001 (whatever torch's readers say of other bytes)
+            raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot") from None
         if not right:
             raise RuntimeError(f"{self._what}: {file} has rows of another rank; give files their names back")
         return number

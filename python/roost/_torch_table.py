@@ -651,6 +651,7 @@ class Table(torch.nn.Module):
         }
 
     _forgotten, _loaded = 0, False
+    _in_files = frozenset(_PARTS)
 
     def _entries(self, since=0, host=False):
         """All that the table knows of its keys, as tensors; `host`: of the host's memory."""
@@ -850,7 +851,9 @@ class Table(torch.nn.Module):
         with open(os.fspath(file), "rb") as data:
             try:
                 saved = torch.load(data, map_location="cpu", weights_only=True)
-                state = {name: saved["state"][name] for name in _PARTS}
+                state = {name: saved["state"][name] for name in self._in_files}
+                if len(state) != len(saved["state"]):
+                    raise KeyError
                 right = saved["checksum"] == _checksum(saved["state"])
             except OSError:
                 raise
