@@ -68,7 +68,7 @@ def timed(steps):
 
 
 def write_beside(table, steps, file):
-    """Seconds until a snapshot is written, its bytes, and milliseconds a step until then, all of it counted."""
+    """How fast a snapshot is written, and milliseconds a step until then, all of it counted."""
     start, count = time.perf_counter(), 0
     written = table.snapshot(file, wait=False)
     copied = time.perf_counter() - start

@@ -346,7 +346,7 @@ class ShardedTable(torch.nn.Module):
 
     @property
     def capacity(self):
-        """Rows of all ranks together. All ranks ask for it, as for ``len()``: some may have grown."""
+        """Rows of all ranks together. A call of all ranks, as ``len()`` is: some may have grown."""
         return self._sum("capacity", lambda: self.local.capacity)
 
     @torch.compiler.disable  # torch would merge or drop calls, which change rows
