@@ -45,8 +45,8 @@ class _Features:
         right = not isinstance(given, torch.Tensor) and all(map(callable, calls))
         if not right or not all(isinstance(call(), torch.Tensor) for call in calls[1:3]):
             raise TypeError(
-                f"{what}: features of type {type(given).__name__}; pass a KeyedJaggedTensor, or something with "
-                "its keys(), values(), lengths() and offsets(), the last three of them tensors"
+                f"{what}: features of type {type(given).__name__}; pass a KeyedJaggedTensor, or something "
+                "with its keys(), values(), lengths() and offsets(), the last three of them tensors"
             )
         for name in ("weights_or_none", "inverse_indices_or_none", "variable_stride_per_key"):
             value = getattr(given, name, lambda: None)()

@@ -542,8 +542,8 @@ class ShardedTable(torch.nn.Module):
         ------
         RuntimeError
             There is no complete snapshot of as many ranks, files are of different snapshots, a file is
-            damaged, or of a table of another dim, optimizer, dtype or policy. If a file turns out to be damaged or too large on some rank, others
-            may have loaded theirs already: load again before you go on.
+            damaged, or of a table of another dim, optimizer, dtype or policy. If a file is damaged, or too
+            large, on some rank, others may have loaded theirs already: load again before you go on.
         """
         ranks = self._ranks
 
