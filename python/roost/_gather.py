@@ -15,8 +15,8 @@ def gather(rows, ids):
     Parameters
     ----------
     rows : array of n rows, of any shape and type
-        Of numpy, torch or CuPy. For `ids` on a GPU it may also lie in pinned memory of the host: a tensor with
-        `pin_memory()`, or a numpy array in CuPy's pinned memory. Rows of a table that no GPU has room
+        Of numpy, torch or CuPy. For `ids` on a GPU it may also lie in pinned memory of the host: a tensor
+        with `pin_memory()`, or a numpy array in CuPy's pinned memory. Rows of a table that no GPU has room
         for, n-gram tables for example, are read over the link.
     ids : array of int64 or int32, of any shape; or a list
         Below n.

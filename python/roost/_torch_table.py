@@ -814,7 +814,7 @@ class Table(torch.nn.Module):
         Returns
         -------
         concurrent.futures.Future or None
-            Without `wait`: `result()` waits for the file, and raises what went wrong, which is a warning, too.
+            Without `wait`: `result()` waits for the file, and raises what went wrong (also a warning).
 
         Raises
         ------
