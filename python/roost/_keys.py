@@ -304,7 +304,7 @@ def _common(a, x, b, y, what):
 
 
 def argsort_by(keys, library):
-    """The order of rows by several arrays, the first one first: stable sorts by each, from the last one on."""
+    """The order of rows by several arrays, the first one first: a stable sort by each, from the last one."""
     order = None
     for key in keys[::-1]:
         key = key if order is None else library.rows(key, order)

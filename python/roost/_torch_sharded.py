@@ -365,9 +365,7 @@ class ShardedTable(torch.nn.Module):
         training, learns = self.training, self.training and torch.is_grad_enabled()
 
         def begin():
-            if mode not in ("sum", "mean"):
-                raise ValueError(f"{self._what}: mode={mode!r}; give 'sum' or 'mean'")
-            mean = mode == "mean"
+            mean = self.local._is_mean(mode)
             batch = _Batch(self.local, ids, offsets, table, scores, mean, include_last_offset, training)
             return _Trip(self, batch, mean, once=True)
 
@@ -436,14 +434,7 @@ class ShardedTable(torch.nn.Module):
 
         def begin():
             batch = _Batch(part, ids, feature=table, scores=scores, changes=True)
-            if not isinstance(rows, torch.Tensor) or rows.dtype != part.dtype:
-                raise TypeError(f"{self._what}: rows of another type than {part.dtype}; convert them first")
-            if rows.shape != (*ids.shape, part.dim):
-                raise ValueError(
-                    f"{self._what}: rows of shape {tuple(rows.shape)} for ids of shape {tuple(ids.shape)}; "
-                    f"give {part.dim} numbers for each"
-                )
-            part._same_device(rows, "rows")
+            part._check_rows(ids, rows)
             trip = _Trip(self, batch, False, once=False)
             trip.given = rows.detach().reshape(-1, part.dim)[trip.order]
             return trip

@@ -401,9 +401,8 @@ class Table(torch.nn.Module):
         -------
         tensor of the shape of `ids` and one dimension of `dim` more, or of a row for each bag
         """
-        if mode not in ("sum", "mean"):
-            raise ValueError(f"{self._what}: mode={mode!r}; give 'sum' or 'mean'")
-        batch = _Batch(self, ids, offsets, table, scores, mode == "mean", include_last_offset, self.training)
+        mean = self._is_mean(mode)
+        batch = _Batch(self, ids, offsets, table, scores, mean, include_last_offset, self.training)
         if not self.training:
             return self._find(batch)[0]
         if torch.is_grad_enabled():
@@ -531,14 +530,7 @@ class Table(torch.nn.Module):
             As in `forward`.
         """
         batch = _Batch(self, ids, feature=table, scores=scores, changes=True)
-        if not isinstance(rows, torch.Tensor) or rows.dtype != self.dtype:
-            raise TypeError(f"{self._what}: rows of another type than {self.dtype}; convert them first")
-        if rows.shape != (*ids.shape, self.dim):
-            raise ValueError(
-                f"{self._what}: rows of shape {tuple(rows.shape)} for ids of shape {tuple(ids.shape)}; give "
-                f"{self.dim} numbers for each"
-            )
-        self._same_device(rows, "rows")
+        self._check_rows(ids, rows)
         library = self._library
         while True:
             oldest = self._begin_step()
@@ -874,6 +866,21 @@ class Table(torch.nn.Module):
             self._make(capacity, device)
             self._restore(state, capacity, seed, counts["steps"], counts["updates"])
         return result
+
+    def _check_rows(self, ids, rows):
+        if not isinstance(rows, torch.Tensor) or rows.dtype != self.dtype:
+            raise TypeError(f"{self._what}: rows of another type than {self.dtype}; convert them first")
+        if rows.shape != (*ids.shape, self.dim):
+            raise ValueError(
+                f"{self._what}: rows of shape {tuple(rows.shape)} for ids of shape {tuple(ids.shape)}; give "
+                f"{self.dim} numbers for each"
+            )
+        self._same_device(rows, "rows")
+
+    def _is_mean(self, mode):
+        if mode not in ("sum", "mean"):
+            raise ValueError(f"{self._what}: mode={mode!r}; give 'sum' or 'mean'")
+        return mode == "mean"
 
     def _moved(self):
         """Slots are others than they were: no forward pass before can learn any more."""

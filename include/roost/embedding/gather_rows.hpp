@@ -104,7 +104,7 @@ inline bool lie_far(const cuda& place, const void* rows) {
 
 template <class Piece, class Place>
 void gather_pieces_of(const Place& place, std::span<const std::byte> rows, std::size_t row_bytes,
-                      std::span<const std::int64_t> ids, std::span<std::byte> out) {
+                      std::span<const std::int64_t> ids, std::span<std::byte> out, bool far) {
   const std::size_t n = ids.size();
   gather_pieces<Piece> run{reinterpret_cast<const Piece*>(rows.data()),
                            rows.size() / row_bytes,
@@ -116,8 +116,7 @@ void gather_pieces_of(const Place& place, std::span<const std::byte> rows, std::
   const auto teams = run.template teams<Place>();
   // In the order of pages a GPU translates fewer addresses; rows of 1 KB and more are bound by the link.
   constexpr std::size_t many = std::size_t{1} << 15, wide = 1024, large = std::size_t{1} << 30;
-  if (n < many || row_bytes >= wide || rows.size() < large || !lie_far(place, rows.data()))
-    return place.launch(teams, 0, run);
+  if (n < many || row_bytes >= wide || rows.size() < large || !far) return place.launch(teams, 0, run);
   const auto bits = static_cast<std::uint32_t>(std::bit_width(rows.size() >> page_of_row::bits));
   const auto sorted = sort_pairs(place, page_of_row{ids.data(), n, row_bytes, rows.size()}, bits);
   run.order = sorted.items();
@@ -146,15 +145,15 @@ void gather_rows(const Place& place, std::span<const std::byte> rows, std::size_
   if (ids.size() >> 32 != 0)
     detail::raise<invalid_argument>({"roost::gather_rows: ", ids.size(), " ids; give fewer than 2^32"});
   if (ids.empty()) return;
-  if (!rows.empty()) static_cast<void>(detail::lie_far(place, rows.data()));
+  const bool far = !rows.empty() && detail::lie_far(place, rows.data());
   const auto bits = reinterpret_cast<std::uintptr_t>(rows.data()) |
                     reinterpret_cast<std::uintptr_t>(out.data()) | row_bytes;
   if (bits % 16 == 0) {
-    detail::gather_pieces_of<detail::sixteen_bytes>(place, rows, row_bytes, ids, out);
+    detail::gather_pieces_of<detail::sixteen_bytes>(place, rows, row_bytes, ids, out, far);
   } else if (bits % 4 == 0) {
-    detail::gather_pieces_of<std::uint32_t>(place, rows, row_bytes, ids, out);
+    detail::gather_pieces_of<std::uint32_t>(place, rows, row_bytes, ids, out, far);
   } else {
-    detail::gather_pieces_of<std::uint8_t>(place, rows, row_bytes, ids, out);
+    detail::gather_pieces_of<std::uint8_t>(place, rows, row_bytes, ids, out, far);
   }
 }
 

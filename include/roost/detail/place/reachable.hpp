@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "roost/detail/place/host_memory.hpp"
-#include "roost/detail/place/tuning.hpp"
 #include "roost/place.hpp"
 
 // Large memory of the host that work of a place can reach.
@@ -94,8 +93,6 @@ class reachable<host> : public pages {
   /// Makes it larger: the contents stay, but may have another address, even if there is no memory for more
   /// (out_of_memory).
   void grow(std::size_t bytes) { resize(bytes); }
-  /// Bytes of the place's memory that bodies may take.
-  static std::size_t free_bytes(const host&) { return ~std::size_t{0}; }
 };
 
 #if defined(__CUDACC__)
@@ -156,14 +153,6 @@ class reachable<cuda> {
       detail::raise<device_error>(
           {"roost: host memory that was pinned can no longer be; the table cannot be used"});
     throw_no_memory(bytes - before, available);
-  }
-  static std::size_t free_bytes(const cuda& place) {
-    const device_guard guard(place.device());
-    std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-    const device_memory_pool& pool = device_memory_pool::of(place.device());
-    if (place.memory() == &pool) free += pool.kept();
-    return static_cast<std::size_t>(stadium_tuning<cuda>::bodies_share * static_cast<double>(free));
   }
 
  private:

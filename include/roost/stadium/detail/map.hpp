@@ -250,8 +250,7 @@ class stadium_table {
                                 const stadium_options& options) {
     if (options.bodies == residence::host) return 0;
     if (options.bodies == residence::place) return plan.slots();
-    const std::size_t budget =
-        options.budget != ~std::size_t{0} ? options.budget : reachable<Place>::free_bytes(place);
+    const std::size_t budget = options.budget != ~std::size_t{0} ? options.budget : free_bytes(place);
     const std::uint64_t part_slots = plan.slots() / plan.parts(ticket_board::plan::parts_least);
     return smaller<std::size_t>(budget / (part_slots * sizeof(item)), plan.slots() / part_slots) * part_slots;
   }

@@ -1,10 +1,24 @@
 #pragma once
 
 #include "roost/detail/place/reachable.hpp"
+#include "roost/detail/place/tuning.hpp"
 
 // Memory for the bodies of a table: of the place as far as a budget goes, then of the host.
 
 namespace roost::detail {
+
+/// Bytes of a place's memory that bodies may take.
+inline std::size_t free_bytes(const host&) { return ~std::size_t{0}; }
+#if defined(__CUDACC__)
+inline std::size_t free_bytes(const cuda& place) {
+  const device_guard guard(place.device());
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  const device_memory_pool& pool = device_memory_pool::of(place.device());
+  if (place.memory() == &pool) free += pool.kept();
+  return static_cast<std::size_t>(stadium_tuning<cuda>::bodies_share * static_cast<double>(free));
+}
+#endif
 
 /// n uninitialised elements: the first `near` in memory of the place, the others in host memory. Can be
 /// moved.

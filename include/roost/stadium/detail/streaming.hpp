@@ -183,7 +183,7 @@ class stadium_regions : public all_regions<Place> {
 
   /// The default limit of memory that a batch takes at once.
   static std::size_t scratch_bytes(const Place& place) {
-    const std::size_t free = reachable<Place>::free_bytes(place), least = find_tuning<Place>::scratch_bytes;
+    const std::size_t free = free_bytes(place), least = find_tuning<Place>::scratch_bytes;
     return free == ~std::size_t{0} ? least : larger(least, free / 2);
   }
 
