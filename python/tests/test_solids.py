@@ -141,7 +141,7 @@ def test_several_from_left_to_right():
     assert solids.union(meshes, grid=32).volume == 1
     assert solids.difference(meshes, grid=32).volume == 0.25
     assert solids.xor(meshes, grid=32).volume == 0.5
-    assert solids.combine(meshes, "intersection", grid=34).volume == 0.25
+    assert solids.combine(meshes, "intersection", grid=32).volume == 0.25
     assert solids.combine(meshes[:1], "difference", grid=8).count == 512
     assert solids.intersection([box(), box((5, 5, 5), (6, 6, 6))], grid=8).is_empty
     vertices, faces = solids.difference([box(), box()], grid=8).mesh()
