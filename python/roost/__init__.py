@@ -18,6 +18,7 @@ device. See docs/python.md.
 import sys
 
 from . import _gpu, _host
+from ._arrays.libraries import from_arrow
 from ._functions import (
     _whole_number,
     duplicated,
@@ -30,7 +31,6 @@ from ._functions import (
 )
 from ._gather import gather
 from ._group_by import GroupBy, group_by
-from ._libraries import from_arrow
 from ._merge import merge
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 

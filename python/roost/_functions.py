@@ -4,10 +4,10 @@ import operator
 
 import numpy as np
 
-from ._arrow_keys import ArrowKind
-from ._keys import encode
-from ._packing import _BOOL, _INT32, _INT64, encode_columns, encode_two_columns
-from ._strings import StringKeys
+from ._keys.arrow import ArrowKind
+from ._keys.packing import _BOOL, _INT32, _INT64, encode_columns, encode_two_columns
+from ._keys.strings import StringKeys
+from ._keys.words import encode
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2

@@ -6,16 +6,26 @@ import threading
 
 import numpy as np
 
-from ._arrow import DeviceColumn, pack_bits
-from ._arrow_keys import ArrowKind
-from ._columns import Column, bitmap_of, take_column
-from ._exact import whole_floats
-from ._frames import Device, column_named, columns_named, may_be_device, of_capsules
+from ._arrays.arrow import DeviceColumn, pack_bits
+from ._arrays.exact import whole_floats
+from ._arrays.frames import Device, column_named, columns_named, may_be_device, of_capsules
+from ._arrays.libraries import NUMPY, same_device
 from ._functions import _check_rows, _flag, _whole_number
-from ._keys import numpy_dtype
-from ._libraries import NUMPY, same_device
-from ._packing import _BOOL, _FLOAT16, _FLOAT32, _FLOAT64, _INT32, _INT64, _NUMBERS, _UINT8, encode_columns
-from ._strings import StringKeys, Texts, of_numpy
+from ._keys.arrow import ArrowKind
+from ._keys.columns import Column, bitmap_of, take_column
+from ._keys.packing import (
+    _BOOL,
+    _FLOAT16,
+    _FLOAT32,
+    _FLOAT64,
+    _INT32,
+    _INT64,
+    _NUMBERS,
+    _UINT8,
+    encode_columns,
+)
+from ._keys.strings import StringKeys, Texts, of_numpy
+from ._keys.words import numpy_dtype
 
 _REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
 _SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind

@@ -3,9 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from . import _host
-from ._frames import Device, Rows, columns_named, frames_of, of_capsules
+from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules
 from ._functions import _HOW, join
-
 
 _ALONE = 2**15  # rows that take less time than threads do
 

@@ -7,14 +7,23 @@ from typing import NoReturn
 
 import numpy as np
 
-from . import _host, _strings
-from ._arrow_keys import ArrowKind, encode_given_table, given_of
-from ._exact import alike, convert, is_python, keeps_every_value, plain_number, plural, shown, whole_floats
-from ._frames import of_capsules
+from . import _host
+from ._arrays.exact import (
+    alike,
+    convert,
+    is_python,
+    keeps_every_value,
+    plain_number,
+    plural,
+    shown,
+    whole_floats,
+)
+from ._arrays.frames import of_capsules
+from ._arrays.libraries import NUMPY, same_device, take, take_values
 from ._functions import _check_rows, _integer, _rows_type, _whole_number
-from ._keys import Keys, encode_like, encode_one, encode_row, kind_of, numpy_dtype
-from ._libraries import NUMPY, same_device, take, take_values
-from ._packing import (
+from ._keys import strings
+from ._keys.arrow import ArrowKind, encode_given_table, given_of
+from ._keys.packing import (
     _BOOL,
     _INT32,
     _INT64,
@@ -26,6 +35,7 @@ from ._packing import (
     pack_table,
     table_columns,
 )
+from ._keys.words import Keys, encode_like, encode_one, encode_row, kind_of, numpy_dtype
 
 _ASKED = (ColumnsKind, ArrowKind)  # kinds that make the words of queries themselves
 
@@ -321,7 +331,7 @@ class _Keyed(_Table):
             return encode_like(keys, kind, home, what)
         except (TypeError, ValueError):
             column = only_column(keys, what)
-            if column is None or isinstance(column.array, _strings.Texts):
+            if column is None or isinstance(column.array, strings.Texts):
                 raise
         keys = encode_like(column.array, kind, home, what)
         if column.valid is not None:
@@ -462,7 +472,7 @@ class Index(_Keyed):
     def __init__(self, keys):
         what = "roost.Index"
         if type(keys) is np.ndarray or type(keys) is list:
-            columns, form = None, _strings.take_keys(keys, what)
+            columns, form = None, strings.take_keys(keys, what)
         else:
             keys = of_capsules(keys)
             given = given_of(keys, what)
@@ -470,8 +480,8 @@ class Index(_Keyed):
         if columns is None:
             array, library = self._array, self._library = form
             _check_rows(array.shape[0] if array.shape else 0, _INT64, what)
-            if isinstance(array, _strings.Texts):
-                self._kind, self._strings = _strings.StringKind(array), _strings.TextRows(array)
+            if isinstance(array, strings.Texts):
+                self._kind, self._strings = strings.StringKind(array), strings.TextRows(array)
                 self._table = self._strings.table
                 return
             self._kind = kind_of(array, what)
@@ -517,7 +527,7 @@ class Index(_Keyed):
     def _find_strings(self, targets, dtype, what):
         there = None
         try:
-            asked, library = _strings.take_keys(targets, what)
+            asked, library = strings.take_keys(targets, what)
         except (TypeError, ValueError):
             column = only_column(targets, what)
             if column is None:
@@ -525,8 +535,8 @@ class Index(_Keyed):
             asked, library, there = column.array, column.library, column.there
         if is_python(targets) and asked.shape == (0,):
             asked = np.empty(0, object)
-        if library is NUMPY and asked.dtype.kind in _strings.KINDS + "S":
-            asked = _strings.compared(asked, what)
+        if library is NUMPY and asked.dtype.kind in strings.KINDS + "S":
+            asked = strings.compared(asked, what)
         else:
             raise TypeError(f"{what}: targets of type {asked.dtype}, but the keys are strings; convert them")
         mine = self._strings.texts.type

@@ -29,10 +29,10 @@ import weakref
 import numpy as np
 
 from . import _host
-from ._keys import encode, encode_like, encode_two
-from ._libraries import NUMPY
-from ._packing import _INT64
-from ._strings import StringKeys
+from ._arrays.libraries import NUMPY
+from ._keys.packing import _INT64
+from ._keys.strings import StringKeys
+from ._keys.words import encode, encode_like, encode_two
 from ._tables import _Table, _Values
 
 __all__ = ["Group", "Map", "join", "unique"]

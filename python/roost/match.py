@@ -19,7 +19,7 @@ threads as roost.set_threads says when the Reference is made, without the GIL.
 import numpy as np
 
 from . import _apps, _host
-from ._exact import expect_shades, of_python, real_number, real_numbers, shown
+from ._arrays.exact import expect_shades, of_python, real_number, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Match", "Reference"]

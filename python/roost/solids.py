@@ -22,7 +22,7 @@ instead, take manifold3d.
 import numpy as np
 
 from . import _apps, _host
-from ._exact import of_python, real_numbers, shown
+from ._arrays.exact import of_python, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Solid", "combine", "difference", "intersection", "union", "voxelize", "xor"]

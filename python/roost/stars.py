@@ -23,7 +23,7 @@ import os
 import numpy as np
 
 from . import _apps, _host
-from ._exact import expect_shades, real_number, real_numbers, shown
+from ._arrays.exact import expect_shades, real_number, real_numbers, shown
 from ._functions import _whole_number
 
 __all__ = ["Database", "Solution", "find_stars"]

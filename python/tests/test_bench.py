@@ -5,14 +5,15 @@ import pathlib
 
 import numpy as np
 import pytest
-from roost import _bench_h2o, bench
+from roost import bench
+from roost.bench import h2o
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
 pacsv = pytest.importorskip("pyarrow.csv")
 pq = pytest.importorskip("pyarrow.parquet")
 
-QUESTIONS = [*_bench_h2o.GROUPS, *_bench_h2o.JOINS]
+QUESTIONS = [*h2o.GROUPS, *h2o.JOINS]
 
 
 @pytest.mark.parametrize("options", [[], ["--nulls", "5", "--sorted"]], ids=str)
@@ -23,7 +24,7 @@ def test_answers_are_equal(options, tmp_path, capsys):
     assert done == 0, printed
     for question in QUESTIONS:
         assert printed.count(f"| {question}: ") == 1
-    for name, title in _bench_h2o.LIBRARIES.items():
+    for name, title in h2o.LIBRARIES.items():
         if importlib.util.find_spec(name):
             assert printed.count(f"| {title} ") == 2, printed
         else:
@@ -33,7 +34,7 @@ def test_answers_are_equal(options, tmp_path, capsys):
 def test_a_wrong_answer_is_an_error(monkeypatch, tmp_path, capsys):
     pytest.importorskip("pandas")
     pytest.importorskip("polars")
-    run = _bench_h2o._run
+    run = h2o._run
 
     def wrong(name, *arguments):
         results = run(name, *arguments)
@@ -46,7 +47,7 @@ def test_a_wrong_answer_is_an_error(monkeypatch, tmp_path, capsys):
         return results
 
     arguments = ["--h2o", "--rows", "1000", "--questions", "q3,q4", "--only", "pandas,polars"]
-    monkeypatch.setattr(_bench_h2o, "_run", wrong)
+    monkeypatch.setattr(h2o, "_run", wrong)
     assert bench.main([*arguments, "--data", str(tmp_path)]) == 1
     printed = capsys.readouterr().out
     assert printed.count("(another answer!)") == 1
@@ -83,7 +84,7 @@ def put(name, row, value):
 
 
 def digest(table):
-    return _bench_h2o.digest(table, ["id1", "id4", "x"])
+    return h2o.digest(table, ["id1", "id4", "x"])
 
 
 @pytest.mark.parametrize(
@@ -113,18 +114,18 @@ def digest(table):
     ],
 )
 def test_differences(table, what):
-    assert _bench_h2o.difference(digest(TABLE), digest(table)) == what
+    assert h2o.difference(digest(TABLE), digest(table)) == what
 
 
 def test_a_sum_of_nothing_may_be_zero():
     zero = digest(put("v", 2, 0.0))
-    assert _bench_h2o.difference(digest(TABLE), zero, ["v"]) is None
-    assert _bench_h2o.difference(digest(TABLE), zero, ["x"]) == "1 of 5 values of v"
+    assert h2o.difference(digest(TABLE), zero, ["v"]) is None
+    assert h2o.difference(digest(TABLE), zero, ["x"]) == "1 of 5 values of v"
 
 
 def test_data(tmp_path):
     """What the tables hold, and that files are read if they are there, as CSV, too."""
-    made = _bench_h2o._files(tmp_path, False, 20_000, 5, False)["x"]
+    made = h2o._files(tmp_path, False, 20_000, 5, False)["x"]
     assert made.name == "G1_2e4_1e2_5_0.parquet"
     x = pq.read_table(made)
     assert [x[f"v{i}"].null_count for i in (1, 2, 3)] == [1000] * 3
@@ -138,18 +139,18 @@ def test_data(tmp_path):
     ):
         assert pc.count_distinct(x[name]).as_py() == distinct * 0.95
         assert 0 < x[name].null_count < 3000
-    in_order = pq.read_table(_bench_h2o._files(tmp_path, False, 20_000, 5, True)["x"])
+    in_order = pq.read_table(h2o._files(tmp_path, False, 20_000, 5, True)["x"])
     keys = [f"id{i}" for i in range(1, 7)]
     assert in_order.select(keys) == x.sort_by([(k, "ascending") for k in keys]).select(keys)
 
     folder = tmp_path / "csv"
     folder.mkdir()
     pacsv.write_csv(x, folder / "G1_2e4_1e2_5_0.csv")
-    assert pq.read_table(_bench_h2o._files(folder, False, 20_000, 5, False)["x"]) == x
+    assert pq.read_table(h2o._files(folder, False, 20_000, 5, False)["x"]) == x
     time = made.stat().st_mtime_ns
-    assert _bench_h2o._files(tmp_path, False, 20_000, 5, False)["x"].stat().st_mtime_ns == time
+    assert h2o._files(tmp_path, False, 20_000, 5, False)["x"].stat().st_mtime_ns == time
 
-    tables = {n: pq.read_table(f) for n, f in _bench_h2o._files(tmp_path, True, 20_000, 0, False).items()}
+    tables = {n: pq.read_table(f) for n, f in h2o._files(tmp_path, True, 20_000, 0, False).items()}
     assert {name: table.num_rows for name, table in tables.items()} == {
         "x": 20_000,
         "small": 10,
@@ -164,7 +165,7 @@ def test_data(tmp_path):
         assert "id6" not in table.column_names or table["id6"][5].as_py() == f"id{table['id3'][5].as_py()}"
     (folder / "J1_2e4_NA_0_0.csv").write_text("id1\n")
     with pytest.raises(SystemExit, match="only some files of the joins; J1_2e4_1e1_0_0.csv"):
-        _bench_h2o._files(folder, True, 20_000, 0, False)
+        h2o._files(folder, True, 20_000, 0, False)
 
 
 @pytest.mark.parametrize(

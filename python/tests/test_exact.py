@@ -3,16 +3,14 @@
 import datetime as dt
 import decimal
 import fractions
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
-
 import roost
 from columns import ATTOSECONDS, exact
-from roost import _libraries
-from roost._exact import convert
+from roost._arrays import libraries
+from roost._arrays.exact import convert
 
 D = np.datetime64
 
@@ -643,7 +641,7 @@ def test_float32_becomes_float64_by_its_bits():
     floats = bits.view("f4")
     here = jax.device_put(floats, jax.local_devices(backend="cpu")[0])
     for xp, given in ((np, floats), (jax.numpy, here)):
-        assert np.asarray(_libraries._as_float64(given, xp)).tobytes() == floats.astype("f8").tobytes()
+        assert np.asarray(libraries._as_float64(given, xp)).tobytes() == floats.astype("f8").tobytes()
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import roost
 from conftest import On
-from roost._columns import Column, bitmap_of
-from roost._libraries import take
+from roost._arrays.libraries import take
+from roost._keys.columns import Column, bitmap_of
 
 # On both sides of where the CPU or a GPU goes another way: a small batch is tried before anything is known of
 # it, larger ones have more regions, samples are taken from 4 * 8192 rows on, a GPU adds up to 2^18 rows to

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 import roost.torch
 import torch.distributed as dist
-from roost._torch_sharded import _owners
+from roost.torch.sharded import _owners
 from test_collections import CONFIGS, WITHOUT_POOLING, features_of
 
 # ------------------------------------------------------------------ processes that do what tests ask them

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import roost
-from roost import _host, _strings
+from roost import _host
+from roost._keys import strings
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -260,7 +261,7 @@ def collision(i):
 def test_different_texts_of_one_hash_are_told_apart(different):
     texts = [collision(i % different) for i in range(30000)]
     array = pa.array(texts, pa.binary())
-    hashes = np.unique(_host.query_keys(_strings.take_keys(array, "roost.test")[0].column, 2, 0))
+    hashes = np.unique(_host.query_keys(strings.take_keys(array, "roost.test")[0].column, 2, 0))
     assert len(hashes) == 1  # so that the test tests something
     for column in (array, cut(array), pa.array(texts, pa.binary_view()), of_dictionary(texts)):
         check(texts[:300] + texts[-300:], pa.chunked_array([column[:300], column[-300:]])

@@ -325,7 +325,7 @@ def test_a_disk_that_is_full(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(roost._torch_table._Written, "_write", full)
+    monkeypatch.setattr(roost.torch.table._Written, "_write", full)
     with pytest.raises(OSError, match="No space left on device: .*table.pt'"):
         table.snapshot(file)
     with pytest.warns(UserWarning, match="not written"):

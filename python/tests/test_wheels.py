@@ -6,7 +6,8 @@ import sys
 
 import pytest
 import roost
-from roost import _gpu, _libraries
+from roost import _gpu
+from roost._arrays import libraries
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("roost._cuda") is not None, reason="the module lies beside the package"
@@ -55,7 +56,7 @@ def test_it_is_of_another_version(package):
     with pytest.raises(ImportError, match=advice):
         _gpu.module()
     with pytest.raises(NotImplementedError, match="an array on a GPU, but roost is .* to the CPU$"):
-        _libraries._library(("a test", 0), _gpu.module)
+        libraries._library(("a test", 0), _gpu.module)
 
 
 def test_it_lacks_what_it_needs(package):

@@ -18,10 +18,10 @@ import itertools
 import sys
 import weakref
 
-from .._exact import convert, is_python
+from .._arrays.exact import convert, is_python
+from .._arrays.libraries import NUMPY, same_device, take
 from .._functions import _check_rows, _rows_type, _whole_number
-from .._libraries import NUMPY, same_device, take
-from .._packing import _BOOL, _FLOAT32, _INT32, _INT64
+from .._keys.packing import _BOOL, _FLOAT32, _INT32, _INT64
 
 __all__ = ["CoordinateIndex", "KernelMap", "kernel_map", "sparse_conv"]
 

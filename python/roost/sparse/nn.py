@@ -17,7 +17,7 @@ import math
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from .._libraries import need_custom_operators
+from .._arrays.libraries import need_custom_operators
 from .._tables import _whole_number
 from . import (
     CoordinateIndex,

@@ -6,9 +6,9 @@ and what comes of these lies on the same device. The CPU is a device, too: the c
 
 import numpy as np
 
-from . import _host
-from ._keys import kind_of, numpy_dtype
-from ._libraries import NUMPY, library_of_gpu, no_nulls
+from .. import _host
+from .._keys.words import kind_of, numpy_dtype
+from .libraries import NUMPY, library_of_gpu, no_nulls
 
 _BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
 _TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"

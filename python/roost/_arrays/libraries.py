@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 
-from . import _gpu, _host
-from ._exact import NO_TIME_ZONES, of_python, plural, whole_floats
+from .. import _gpu, _host
+from .exact import NO_TIME_ZONES, of_python, plural, whole_floats
 
 _HOST_PLACE = _host.Place()
 _NOTHING = contextlib.nullcontext()
@@ -840,7 +840,7 @@ def library_of_gpu(index, what):
 
 def _other(x, what):
     if hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_device_stream__"):
-        from ._arrow import array_of
+        from .arrow import array_of
 
         return array_of(x, what)
     if hasattr(x, "__cuda_array_interface__"):

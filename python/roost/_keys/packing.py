@@ -9,12 +9,13 @@ import functools
 
 import numpy as np
 
-from . import _strings
-from ._arrow_keys import encode_given, encode_given_table, encode_two_given, given_of, two_given
-from ._columns import Column, bitmap_of, kind_of_column, of_values, take_column
-from ._exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
-from ._frames import frames_of, objects_at, of_capsules, take_rows
-from ._keys import (
+from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
+from .._arrays.frames import frames_of, objects_at, of_capsules, take_rows
+from .._arrays.libraries import NUMPY, same_device, take
+from . import strings
+from .arrow import encode_given, encode_given_table, encode_two_given, given_of, two_given
+from .columns import Column, bitmap_of, kind_of_column, of_values, take_column
+from .words import (
     argsort_by,
     encode_strings_too,
     encode_two,
@@ -28,7 +29,6 @@ from ._keys import (
     two_arrays,
     widened,
 )
-from ._libraries import NUMPY, same_device, take
 
 _BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
 _TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
@@ -114,7 +114,7 @@ def _is_one_of_texts(columns, form):
     return (
         len(columns) == 1
         and not isinstance(form, str)
-        and isinstance(column.array, _strings.Texts)
+        and isinstance(column.array, strings.Texts)
         and column.valid is column.unit is None
     )
 
@@ -137,8 +137,8 @@ def encode_columns(x, what, factorizes=False, drops=None):
     library = columns[0].library
     kept = None if there is None or there.all() else library.of_numpy(np.flatnonzero(there))
     if drops is not None and kept is None and _is_one_of_texts(columns, form):
-        keys = _strings.StringKeys(columns[0].array)
-        keys.kind = _strings.StringKind(columns[0].array, columns[0], form)
+        keys = strings.StringKeys(columns[0].array)
+        keys.kind = strings.StringKind(columns[0].array, columns[0], form)
     elif _is_plain(columns, form):
         array = columns[0].array
         array = array if kept is None else library.rows(array, kept)
@@ -210,20 +210,20 @@ def table_columns(x, what):
     None, and the array or Texts that it is, with its Library."""
     columns, form = columns_of(x, what)
     if columns is None:
-        return None, _strings.take_keys(x, what)
+        return None, strings.take_keys(x, what)
     return (None, (columns[0].array, columns[0].library)) if _is_plain(columns, form) else (columns, form)
 
 
 def encode_table(x, what):
     """The Keys of a table that never changes."""
-    if type(x) is np.ndarray and x.dtype.kind not in _strings.KINDS:
+    if type(x) is np.ndarray and x.dtype.kind not in strings.KINDS:
         return keys_of(x, NUMPY, what)
     if type(x) is not list and (given := given_of(x, what)) is not None:
         return encode_given_table(given)
     columns, form = (None, None) if type(x) is list else columns_of(x, what)
     if columns is None or _is_plain(columns, form):
         array, library = take(x, what) if columns is None else (columns[0].array, columns[0].library)
-        if library is not NUMPY or array.dtype.kind not in _strings.KINDS or not array.shape:
+        if library is not NUMPY or array.dtype.kind not in strings.KINDS or not array.shape:
             return keys_of(array, library, what)
         columns, form = [take_column(x, what)] if columns is None else columns, "array"
     return pack_table(columns, form, what)
@@ -233,7 +233,7 @@ def pack_table(columns, form, what):
     """The Keys of a table whose keys are these columns. Their kind makes those of queries."""
     for column in columns:
         if isinstance(column.array, np.ndarray) and column.array.dtype.kind == "S":
-            column.array = _strings.of_numpy(column.array, what)  # queries may be wider
+            column.array = strings.of_numpy(column.array, what)  # queries may be wider
     (keys,) = _pack([columns], form, True, what, later=True)
     keys.keep(what)
     return keys
@@ -249,8 +249,8 @@ def _values_as(column, dtype, library, what):
     """The values of a column of queries as those of a table have them, an array of the `library`, and for
     each whether it is one of these; None: all are."""
     array, own, some = column.array, is_python(column.given), None
-    if isinstance(array, _strings.Texts):
-        _strings.compared(np.zeros(1, dtype), what)  # which raises
+    if isinstance(array, strings.Texts):
+        strings.compared(np.zeros(1, dtype), what)  # which raises
     if own and not len(array):
         array = np.empty(0, dtype)
     kind = kind_of(array, what)
@@ -269,7 +269,7 @@ def _values_as(column, dtype, library, what):
 def _is_there(column):
     """For each row whether it has a value that is neither null nor NaN nor NaT; None: all have."""
     there, array, library = column.there, column.array, column.library
-    if isinstance(array, _strings.Texts) or array.ndim != 1:
+    if isinstance(array, strings.Texts) or array.ndim != 1:
         return there
     kind = numpy_dtype(array).kind
     if kind in "mM":
@@ -318,8 +318,8 @@ class _Field:
         what = what if name is None else f"{what}: column {name!r}"
         if is_python(column.given) and column.valid is not None and not column.there.any():  # of any type
             numbers = library.readable(np.zeros(len(column), f"i{self.packed.itemsize}"))
-        elif isinstance(self.finder, _strings.TextRows):
-            _, texts = _strings.two_texts(self.finder.texts, column.array, what)
+        elif isinstance(self.finder, strings.TextRows):
+            _, texts = strings.two_texts(self.finder.texts, column.array, what)
             found = self.finder.find(texts)
             found = found.astype(_INT32) if self.given_numbers is None else self.given_numbers[found]
             numbers = library.readable(found)
@@ -370,7 +370,7 @@ class _Field:
         """Keeps only the rows where numbers come first, or none, for `keys` that are made later. `what`: of
         a table, which finds the numbers of other rows later."""
         library, first, head = self.library, self.first, self.head
-        texts = isinstance(self.columns[0].array, _strings.Texts)
+        texts = isinstance(self.columns[0].array, strings.Texts)
         rows = library.of_numpy(np.empty(0, _INT32)) if first is None else first
         self.columns = [column.at(rows, form) for column in self.columns]
         self.numbers = self.valid = None
@@ -385,8 +385,8 @@ class _Field:
         else:
             array = self._distinct(what)
             if texts:
-                texts = array if isinstance(array, _strings.Texts) else _strings.of_numpy(array, what)
-                self.finder = _strings.TextRows(texts)
+                texts = array if isinstance(array, strings.Texts) else strings.of_numpy(array, what)
+                self.finder = strings.TextRows(texts)
                 return
             keys = keys_of(array, library, what)
             words, self.dtype = keys.words, keys.kind.dtype
@@ -424,7 +424,7 @@ class _Decoded:
         column = self.column
         if self.rows is None:
             return self.values
-        if isinstance(column.array, _strings.Texts):
+        if isinstance(column.array, strings.Texts):
             return column.array[self.rows]
         library, array = column.library, column.library.rows(column.array, self.rows)
         dtype = numpy_dtype(array)
@@ -441,7 +441,7 @@ class _Decoded:
         if self.column.unit and array.dtype.kind == "V":  # decimals of 16 bytes
             words = np.ascontiguousarray(array).view(np.uint64).reshape(-1, 2)
             keys = [words[:, 1].astype(np.int64), words[:, 0].copy()]
-        elif self.there is not None and isinstance(self.column.array, _strings.Texts):
+        elif self.there is not None and isinstance(self.column.array, strings.Texts):
             keys = [np.where(self.there, array, self.column.array.type())]
         else:
             keys = [array]
@@ -460,7 +460,7 @@ class _Decoded:
         if self.rows is not None:
             column = take_column(column.given, "roost") if column.array is None else column
             return column.values(column.library.to_numpy(self.rows))
-        values = _strings.listed(column.library.to_numpy(self.values))
+        values = strings.listed(column.library.to_numpy(self.values))
         if self.there is None:
             return values
         return [value if is_there else None for value, is_there in zip(values, self.there)]
@@ -481,8 +481,8 @@ class _Decoded:
 def _field(parts, form, what, numbered=False):
     """The field of a column of each table."""
     library, arrays, valid = parts[0].library, [c.array for c in parts], [c.valid for c in parts]
-    if isinstance(arrays[0], _strings.Texts):
-        first, numbers = _strings.numbers_of([texts.column for texts in arrays], _INT32)
+    if isinstance(arrays[0], strings.Texts):
+        first, numbers = strings.numbers_of([texts.column for texts in arrays], _INT32)
     else:
         kind = kind_of(arrays[0], what)
         dtype = kind.dtype

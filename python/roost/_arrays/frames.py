@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from ._arrow import DeviceColumn, DeviceTable, take_device
+from .arrow import DeviceColumn, DeviceTable, take_device
 
 
 def _bools(values, there):

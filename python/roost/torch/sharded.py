@@ -9,8 +9,8 @@ import zlib
 import torch
 import torch.distributed as dist
 
-from ._functions import _whole_number, unique
-from ._torch_table import Table, _Batch
+from .._functions import _whole_number, unique
+from .table import Table, _Batch
 
 _numbers = itertools.count(1)  # of tables
 

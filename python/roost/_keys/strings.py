@@ -9,9 +9,9 @@ import functools
 
 import numpy as np
 
-from . import _host
-from ._exact import of_python
-from ._libraries import NUMPY, no_nulls, take, taker_name
+from .. import _host
+from .._arrays.exact import of_python
+from .._arrays.libraries import NUMPY, no_nulls, take, taker_name
 
 KINDS = "UOT"  # of numpy's types that are or may be texts
 

@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 
-from . import _strings
-from ._exact import shown
-from ._frames import objects_at, of_capsules, take_rows
-from ._keys import numpy_dtype
-from ._libraries import NUMPY, take, taker_name
+from .._arrays.exact import shown
+from .._arrays.frames import objects_at, of_capsules, take_rows
+from .._arrays.libraries import NUMPY, take, taker_name
+from . import strings
+from .words import numpy_dtype
 
 
 class Column:
@@ -45,9 +45,9 @@ class Column:
     def become(self, other):
         """Gives nulls of no type the type of another column."""
         n, array = len(self), other.array
-        if isinstance(array, _strings.Texts):
+        if isinstance(array, strings.Texts):
             empty = np.zeros(n, f"{'S' if array.type is bytes else 'U'}1")
-            self.array, self.library = _strings.of_numpy(empty, "roost"), NUMPY
+            self.array, self.library = strings.of_numpy(empty, "roost"), NUMPY
         else:
             self.array, self.library = other.library.of_numpy(np.zeros(n, numpy_dtype(array))), other.library
         self.unit, self.typeless = other.unit, False
@@ -65,7 +65,7 @@ class Column:
         array = given = None
         if not isinstance(frames, str) or self.unit:
             given = take_rows(self.given, self.library.to_numpy(rows))
-        elif isinstance(self.array, _strings.Texts):
+        elif isinstance(self.array, strings.Texts):
             array = self.array[rows]
         else:
             array = self.library.rows(self.array, rows)
@@ -77,11 +77,11 @@ class Column:
         """The values of some rows, an array of numpy, as Python has them; None for nulls."""
         if self.unit:
             values = objects_at(self.given, rows).tolist()
-        elif isinstance(self.array, _strings.Texts):
+        elif isinstance(self.array, strings.Texts):
             values = self.array[rows].tolist()
         else:
             taken = self.library.rows(self.array, self.library.of_numpy(rows))
-            values = _strings.listed(self.library.to_numpy(taken))
+            values = strings.listed(self.library.to_numpy(taken))
         if self.valid is None:
             return values
         there = self.valid[rows >> 3] >> (rows & 7).astype(np.uint8) & 1
@@ -90,7 +90,7 @@ class Column:
     @property
     def type(self):
         """What its values are, for people."""
-        kind = self.array.type if isinstance(self.array, _strings.Texts) else None
+        kind = self.array.type if isinstance(self.array, strings.Texts) else None
         return self.unit or (str(self.array.dtype) if kind is None else kind.__name__)
 
 
@@ -142,14 +142,14 @@ def _masked(x, what):
     there = ~np.ma.getmaskarray(x)
     if x.dtype.kind != "O":
         return _plain(x.data, what, bitmap_of(there), x)
-    texts = _strings.of_numpy(x.data, what, True)  # which under masks may be None
+    texts = strings.of_numpy(x.data, what, True)  # which under masks may be None
     if texts.valid is not None:
         there &= bools_of(texts.valid, len(x))
     return Column(texts, NUMPY, bitmap_of(there), x)
 
 
 def _plain(x, what, valid=None, given=None, **more):
-    array, library = _strings.take_keys(x, what)
+    array, library = strings.take_keys(x, what)
     return Column(array, library, valid, x if given is None else given, **more)
 
 
@@ -249,7 +249,7 @@ def _pandas(x, what):
     if isinstance(dtype, np.dtype):
         if dtype.kind != "O":
             return _plain(x, what)
-        texts = _strings.of_numpy(x.to_numpy(), what, True)
+        texts = strings.of_numpy(x.to_numpy(), what, True)
         return Column(texts, NUMPY, texts.valid, x, False)
     categories = getattr(dtype, "categories", None)
     if categories is not None and hasattr(column, "codes"):
@@ -285,7 +285,7 @@ def take_column(x, what):
     if name in (None, "masked"):
         column = _TAKERS[name](x, what)
     else:
-        texts = _strings.of_column(x, what)
+        texts = strings.of_column(x, what)
         if texts is not None:
             column = Column(texts, NUMPY, texts.valid, x, False)
         else:

@@ -14,9 +14,9 @@ import zlib
 import numpy as np
 import torch
 
-from ._exact import plural
-from ._functions import _whole_number
-from ._libraries import take
+from .._arrays.exact import plural
+from .._arrays.libraries import take
+from .._functions import _whole_number
 
 _POLICIES = {None: 0, "lru": 1, "lfu": 2, "score": 3}
 _OPTIMIZERS = {"sgd": 0, "adagrad": 1, "rowwise_adagrad": 2, "adam": 3}

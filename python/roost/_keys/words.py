@@ -8,9 +8,9 @@ import functools
 
 import numpy as np
 
-from . import _strings
-from ._exact import alike, common_type, convert, is_python, keeps_every_value, of_python, own_floats
-from ._libraries import NUMPY, same_device, take
+from .._arrays.exact import alike, common_type, convert, is_python, keeps_every_value, of_python, own_floats
+from .._arrays.libraries import NUMPY, same_device, take
+from . import strings
 
 _SIZES = (4, 8, 16, 32)
 _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
@@ -18,7 +18,7 @@ _NANS = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}  # by bytes: the one t
 _NAT = 2**63
 
 
-class Kind(_strings.ArrayKind):
+class Kind(strings.ArrayKind):
     """What keys are: their dtype, and how many numbers a row has (None: keys are no rows)."""
 
     __slots__ = ("dtype", "columns", "tail", "key_bytes", "word_bytes", "nan", "missing", "words_are_keys")
@@ -91,7 +91,7 @@ def _new_kind(array, tail, what):
         raise TypeError(f"{what}: keys of type {array.dtype}; convert them, or view them as integers")
     if array.ndim == 0:
         raise ValueError(f"{what}: a single number; pass an array of keys")
-    if dtype.kind in _strings.KINDS:
+    if dtype.kind in strings.KINDS:
         raise TypeError(
             f"{what}: keys of type {dtype}; pass numbers, dates or fixed-size bytes; factorize makes numbers "
             "of strings"
@@ -161,8 +161,8 @@ def encode_strings_too(x, what):
 
 def keys_of_column(array, library, what):
     """The Keys that an array is, or Texts."""
-    if isinstance(array, _strings.Texts):
-        return _strings.StringKeys(array)
+    if isinstance(array, strings.Texts):
+        return strings.StringKeys(array)
     return keys_of(array, library, what)
 
 
@@ -247,8 +247,8 @@ def encode_two(x, y, what):
 def keys_of_two(a, library, x, b, other, y, what):
     """The same of arrays or Texts, as `two_arrays` takes them."""
     (a, library), (b, other) = two_arrays(a, library, x, b, other, y, what)
-    if isinstance(a, _strings.Texts):
-        return _strings.two_keys(a, b)
+    if isinstance(a, strings.Texts):
+        return strings.two_keys(a, b)
     return keys_of(a, library, what), keys_of(b, other, what)
 
 
@@ -260,8 +260,8 @@ def two_arrays(a, library, x, b, other, y, what):
         a = np.empty((0, *b.shape[1:]), numpy_dtype(b) or a.dtype)
     elif own[1] and not len(b):
         b = np.empty((0, *a.shape[1:]), numpy_dtype(a) or b.dtype)
-    if library is other is NUMPY and (isinstance(a, _strings.Texts) or isinstance(b, _strings.Texts)):
-        a, b = _strings.two_texts(a, b, what)
+    if library is other is NUMPY and (isinstance(a, strings.Texts) or isinstance(b, strings.Texts)):
+        a, b = strings.two_texts(a, b, what)
         return (a, library), (b, other)
     if not any(own) and library is not other:
         same_device(library, other, what)
@@ -285,7 +285,7 @@ def two_arrays(a, library, x, b, other, y, what):
 
 def own_column(x, what):
     """The array of keys that an argument is, or Texts, and its Library."""
-    array, library = _strings.take_keys(x, what)
+    array, library = strings.take_keys(x, what)
     return array if array.shape else array.reshape(1), library
 
 

@@ -15,14 +15,14 @@ import weakref
 
 import torch
 
-from . import _functions, _tables
-from ._libraries import need_custom_operators
+from .. import _functions, _tables
+from .._arrays.libraries import need_custom_operators
 
 need_custom_operators(torch, "roost.torch")
 
-from ._torch_collections import EmbeddingBagCollection, EmbeddingCollection
-from ._torch_sharded import ShardedTable
-from ._torch_table import Table
+from .collections import EmbeddingBagCollection, EmbeddingCollection
+from .sharded import ShardedTable
+from .table import Table
 
 for _public in (EmbeddingBagCollection, EmbeddingCollection, ShardedTable, Table):
     _public.__module__ = "roost.torch"

@@ -13,7 +13,6 @@ import argparse
 import importlib
 import os
 import platform
-import sys
 import time
 
 import numpy as np
@@ -207,27 +206,27 @@ def main(arguments=None):
     h2o.add_argument("--only", metavar="LIBRARY,...", help="only these of roost, duckdb, polars and pandas")
     options = parser.parse_args(arguments)
     if options.h2o:
-        from . import _bench_h2o
+        from . import h2o
 
-        return _bench_h2o.main(options, options.threads or os.cpu_count())
+        return h2o.main(options, options.threads or os.cpu_count())
     options.repeats = options.repeats or 3
     if "TORCHELASTIC_RUN_ID" in os.environ:
-        from . import _bench_distributed
+        from . import distributed
 
         on_gpus = options.device == "cuda"
         rows = options.rows or (1 << 27 if on_gpus else 1_000_000)
-        return _bench_distributed.main(rows, options.dtype or "int32", options.repeats, on_gpus)
+        return distributed.main(rows, options.dtype or "int32", options.repeats, on_gpus)
     if options.voxels:
-        from . import _bench_voxels
+        from . import voxels
 
         if options.threads:
             roost.set_threads(options.threads)
-            _bench_voxels.torch.set_num_threads(options.threads)
-        return _bench_voxels.main(options.device, options.voxels, options.channels, options.repeats)
+            voxels.torch.set_num_threads(options.threads)
+        return voxels.main(options.device, options.voxels, options.channels, options.repeats)
     if options.device == "cuda":
-        from . import _bench_cuda
+        from . import cuda
 
-        return _bench_cuda.main(
+        return cuda.main(
             [options.rows] if options.rows else [1 << 12, 1 << 16, 1 << 20, 1 << 26],
             [options.dtype] if options.dtype else ["int32", "int64"],
             [options.copies] if options.copies else [1, 8],
@@ -264,7 +263,3 @@ def main(arguments=None):
             flush=True,
         )
     return 1 if bad else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

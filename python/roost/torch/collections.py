@@ -6,8 +6,8 @@ import zlib
 
 import torch
 
-from ._torch_sharded import ShardedTable
-from ._torch_table import Table
+from .sharded import ShardedTable
+from .table import Table
 
 _PARTS = "name", "embedding_dim", "num_embeddings", "feature_names", "pooling", "data_type", "init_fn"
 _TYPES = {"FP32": torch.float32, "FP16": torch.float16, "BF16": torch.bfloat16}

@@ -2,12 +2,12 @@
 
 import functools
 
-from ._arrow import _BOOL, _INT64, _UINT8, DeviceColumn, DeviceTable
-from ._exact import is_python
-from ._frames import Device, may_be_device, of_capsules
-from ._keys import argsort_by, same_place
-from ._libraries import same_device, take
-from ._strings import ArrayKind
+from .._arrays.arrow import _BOOL, _INT64, _UINT8, DeviceColumn, DeviceTable
+from .._arrays.exact import is_python
+from .._arrays.frames import Device, may_be_device, of_capsules
+from .._arrays.libraries import same_device, take
+from .strings import ArrayKind
+from .words import argsort_by, same_place
 
 
 def _beside(x, library, what):

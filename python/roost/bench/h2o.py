@@ -427,7 +427,7 @@ def _run(name, questions, files, threads, repeats, out):
     """The results of a library, from a process of its own; its digests are in the folder `out`."""
     arguments = [name, questions, {n: str(f) for n, f in files.items()}, threads, repeats, str(out)]
     done = subprocess.run(
-        [sys.executable, "-m", "roost._bench_h2o", json.dumps(arguments)],
+        [sys.executable, "-m", "roost.bench.h2o", json.dumps(arguments)],
         env={**os.environ, "POLARS_MAX_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)},
         stderr=subprocess.PIPE,
         text=True,

@@ -10,7 +10,7 @@ import torch
 
 import roost
 
-from ._libraries import take
+from .._arrays.libraries import take
 
 try:
     import cupy

@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from . import sparse
+from .. import sparse
 
 
 def _milliseconds(function, device, repeats):

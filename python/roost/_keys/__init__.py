@@ -1,0 +1,1 @@
+"""Arrays, texts, columns and frames as keys: words that are equal where the keys are."""
