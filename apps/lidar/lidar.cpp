@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -368,6 +369,10 @@ void lidar(lidar_options& options) {
     throw roost::invalid_argument("lidar: name a file of points, or give --generate SWEEPS, not both");
   roost::tools::expect_other_files({options.picture, options.output, options.labels}, {options.file});
   roost::tools::expect_different_files({options.picture, options.output, options.labels});
+  if (const auto ending = std::filesystem::path(options.picture).extension();
+      !ending.empty() && ending != ".png")
+    throw roost::invalid_argument(fmt::format(
+        "lidar: --picture {}: the picture is a PNG file; give a name that ends in .png", options.picture));
   const std::string place = roost::choose_place(options.place);
   const roost::host cpu(options.threads);
   cloud_facts facts;

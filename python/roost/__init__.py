@@ -18,20 +18,12 @@ device. See docs/python.md.
 import sys
 
 from . import _gpu, _host
-from ._arrays.libraries import from_arrow
-from ._functions import (
-    _whole_number,
-    duplicated,
-    factorize,
-    isin,
-    join,
-    partition,
-    unique,
-    value_counts,
-)
+from ._arrays.take import from_arrow
+from ._functions import duplicated, factorize, isin, join, partition, unique, value_counts
 from ._gather import gather
 from ._group_by import GroupBy, group_by
 from ._merge import merge
+from ._options import whole_number
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
 __version__ = "0.2.0"
@@ -65,7 +57,7 @@ def set_threads(threads):
     """Sets how many threads calls on the CPU use: 1 to 4096, never more than there are cores; or 0 for all
     cores, the default."""
     what = "roost.set_threads"
-    threads = _whole_number(threads, what, "threads")
+    threads = whole_number(threads, what, "threads")
     if threads > 4096:
         raise ValueError(f"{what}: threads={threads}; give at most 4096, or 0 for all cores")
     _host.set_threads(threads)

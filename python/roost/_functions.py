@@ -1,60 +1,15 @@
 """unique, factorize, isin, join and their kin."""
 
-import operator
-
 import numpy as np
 
+from ._arrays.types import BOOL, INT64
 from ._keys.arrow import ArrowKind
-from ._keys.packing import _BOOL, _INT32, _INT64, encode_columns, encode_two_columns
+from ._keys.packing import encode_columns, encode_two_columns
 from ._keys.strings import StringKeys
 from ._keys.words import encode
+from ._options import check_rows, flag, integer, rows_type
 
 _ORDERS = {"first": 0, "any": 2}
-_MOST_ROWS = 2**32 - 2
-
-
-def _rows_type(index_dtype, what):
-    if index_dtype == "int64":
-        return _INT64
-    name = index_dtype if isinstance(index_dtype, type) else str(index_dtype).replace("torch.", "")
-    try:
-        dtype = np.dtype(name)
-    except TypeError:
-        dtype = None
-    if dtype is not _INT32 and dtype is not _INT64:
-        raise ValueError(f"{what}: index_dtype={index_dtype!r}; give int32 or int64")
-    return dtype
-
-
-def _integer(n, what, name):
-    try:
-        if getattr(n, "ndim", None) == 0 and hasattr(n, "item"):  # of CuPy, which is no index
-            n = n.item()
-        if not isinstance(n, bool):
-            return operator.index(n)
-    except TypeError:
-        pass
-    raise TypeError(f"{what}: {name}={n!r}; give a whole number")
-
-
-def _flag(x, what, name):
-    if not isinstance(x, (bool, np.bool_)):
-        raise TypeError(f"{what}: {name}={x!r}; give True or False")
-    return bool(x)
-
-
-def _whole_number(n, what, name):
-    n = _integer(n, what, name)
-    if not 0 <= n < 2**63:
-        raise ValueError(f"{what}: {name}={n}; give 0 or more, and less than 2^63")
-    return n
-
-
-def _check_rows(n, rows, what):
-    if n > _MOST_ROWS:
-        raise OverflowError(f"{what}: {n} rows; at most 2^32 - 2 at once")
-    if rows is _INT32 and n > 2**31 - 1:
-        raise OverflowError(f"{what}: {n} rows have no numbers of type int32; give index_dtype='int64'")
 
 
 def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=None):
@@ -66,7 +21,7 @@ def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=No
         return x.texts[first], first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
     index = index or by_rows
     keys, first, numbers, counted = library.module.unique(
-        library.place(), x.words, _ORDERS[order], index, inverse, counts, rows is _INT64, missing
+        library.place(), x.words, _ORDERS[order], index, inverse, counts, rows is INT64, missing
     )
     first = library.adopt(first, rows) if index else None
     if by_rows:
@@ -75,7 +30,7 @@ def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=No
         keys if by_rows else x.kind.decode(keys, library),
         first,
         library.adopt(numbers, rows) if inverse else None,
-        library.adopt(counted, _INT64) if counts else None,
+        library.adopt(counted, INT64) if counts else None,
     )
 
 
@@ -128,12 +83,12 @@ def unique(
     (array([30, 10]), array([0, 1]), array([2, 1]))
     """
     what = "roost.unique"
-    rows = _rows_type(index_dtype, what)
-    sorted, return_index = _flag(sorted, what, "sorted"), _flag(return_index, what, "return_index")
-    return_inverse = _flag(return_inverse, what, "return_inverse")
-    return_counts = _flag(return_counts, what, "return_counts")
+    rows = rows_type(index_dtype, what)
+    sorted, return_index = flag(sorted, what, "sorted"), flag(return_index, what, "return_index")
+    return_inverse = flag(return_inverse, what, "return_inverse")
+    return_counts = flag(return_counts, what, "return_counts")
     x = encode_columns(x, what)
-    _check_rows(x.n, rows, what)
+    check_rows(x.n, rows, what)
     library = x.library
     order = "first" if return_index and not sorted else "any"
     keys, first, inverse, counts = _unique(x, order, rows, return_index, return_inverse, return_counts)
@@ -178,10 +133,10 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     unique : with counts, or in another order. Errors, cost and threads are the same.
     """
     what = "roost.factorize"
-    rows = _rows_type(index_dtype, what)
-    use_na_sentinel = _flag(use_na_sentinel, what, "use_na_sentinel")
+    rows = rows_type(index_dtype, what)
+    use_na_sentinel = flag(use_na_sentinel, what, "use_na_sentinel")
     x = encode_columns(x, what, use_na_sentinel)
-    _check_rows(x.n, rows, what)
+    check_rows(x.n, rows, what)
     missing = x.kind.missing if use_na_sentinel else None
     uniques, _, codes, _ = _unique(x, "first", rows, inverse=True, missing=missing)
     if x.kept is not None:
@@ -220,13 +175,13 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     Builds a hash set of `y`. To ask the same `y` again, make a `Set` once. NaN is in an array with a NaN
     (numpy says it is not).
     """
-    invert = _flag(invert, "roost.isin", "invert")
-    nulls_equal = _flag(nulls_equal, "roost.isin", "nulls_equal")
+    invert = flag(invert, "roost.isin", "invert")
+    nulls_equal = flag(nulls_equal, "roost.isin", "nulls_equal")
     a, b = encode_two_columns(x, y, "roost.isin", nulls_equal)
     library = a.library
-    found, target = library.output(a.n, _BOOL)
+    found, target = library.output(a.n, BOOL)
     library.module.isin(library.place(), a.words, b.words, target)
-    found = library.finish(found, _BOOL)
+    found = library.finish(found, BOOL)
     return ~found if invert else found
 
 
@@ -276,13 +231,13 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     what = "roost.join"
     if not isinstance(how, str) or how not in _HOW:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
-    rows = _rows_type(index_dtype, what)
-    a, b = encode_two_columns(left, right, what, _flag(nulls_equal, what, "nulls_equal"))
-    _check_rows(max(a.n, b.n), rows, what)
+    rows = rows_type(index_dtype, what)
+    a, b = encode_two_columns(left, right, what, flag(nulls_equal, what, "nulls_equal"))
+    check_rows(max(a.n, b.n), rows, what)
     library = a.library
 
     def rows_of(one, other, kind):
-        l, r = library.module.join(library.place(), one.words, other.words, _JOINS[kind], rows is _INT64)
+        l, r = library.module.join(library.place(), one.words, other.words, _JOINS[kind], rows is INT64)
         l = library.adopt(l, rows)
         return l if kind in ("semi", "anti") else (l, library.adopt(r, rows))
 
@@ -311,10 +266,10 @@ def value_counts(x, *, sort=True):
     keys, counts : arrays
         Unlike pandas, NaN is counted as a key.
     """
-    sort = _flag(sort, "roost.value_counts", "sort")
+    sort = flag(sort, "roost.value_counts", "sort")
     x = encode_columns(x, "roost.value_counts")
-    _check_rows(x.n, _INT64, "roost.value_counts")
-    keys, _, _, counts = _unique(x, "first", _INT64, counts=True)
+    check_rows(x.n, INT64, "roost.value_counts")
+    keys, _, _, counts = _unique(x, "first", INT64, counts=True)
     library = x.library
     if sort:
         by_count = library.argsort(-counts)
@@ -340,11 +295,11 @@ def duplicated(x, *, keep="first"):
     if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", False):
         raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
     x = encode_columns(x, what)
-    _check_rows(x.n, _INT64, what)
+    check_rows(x.n, INT64, what)
     library = x.library
-    again, target = library.output(x.n, _BOOL)
+    again, target = library.output(x.n, BOOL)
     library.module.duplicated(library.place(), x.words, bool(keep), target)
-    return library.finish(again, _BOOL)
+    return library.finish(again, BOOL)
 
 
 def partition(x, parts, *, seed=0, index_dtype="int64"):
@@ -392,15 +347,15 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     [[3, 7], [5]]
     """
     what = "roost.partition"
-    rows = _rows_type(index_dtype, what)
-    parts, seed = _integer(parts, what, "parts"), _integer(seed, what, "seed")
+    rows = rows_type(index_dtype, what)
+    parts, seed = integer(parts, what, "parts"), integer(seed, what, "seed")
     if not 1 <= parts <= 65536:
         raise ValueError(f"{what}: {parts} parts; give 1 to 65536")
     x = encode(x, what)
-    _check_rows(x.n, rows, what)
+    check_rows(x.n, rows, what)
     library = x.library
     if parts == 1:
         numbers = library.of_numpy(np.arange(x.n, dtype=rows))
         return numbers, library.of_numpy(np.array([0, x.n]))
-    numbers, offsets = library.module.partition(library.place(), x.words, parts, seed % 2**64, rows is _INT64)
-    return library.adopt(numbers, rows), library.adopt(offsets, _INT64)
+    numbers, offsets = library.module.partition(library.place(), x.words, parts, seed % 2**64, rows is INT64)
+    return library.adopt(numbers, rows), library.adopt(offsets, INT64)

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from ._arrays.libraries import take
+from ._arrays.take import take
 
 _WHAT = "roost.gather"
 

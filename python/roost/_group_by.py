@@ -10,25 +10,15 @@ from ._arrays.arrow import DeviceColumn, pack_bits
 from ._arrays.exact import whole_floats
 from ._arrays.frames import Device, column_named, columns_named, may_be_device, of_capsules
 from ._arrays.libraries import NUMPY, same_device
-from ._functions import _check_rows, _flag, _whole_number
+from ._arrays.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, NUMBERS, UINT8, UINT64, numpy_dtype
 from ._keys.arrow import ArrowKind
 from ._keys.columns import Column, bitmap_of, take_column
-from ._keys.packing import (
-    _BOOL,
-    _FLOAT16,
-    _FLOAT32,
-    _FLOAT64,
-    _INT32,
-    _INT64,
-    _NUMBERS,
-    _UINT8,
-    encode_columns,
-)
+from ._keys.packing import encode_columns
 from ._keys.strings import StringKeys, Texts, of_numpy
-from ._keys.words import numpy_dtype
+from ._options import check_rows, flag, whole_number
 
 _REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
-_SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
+_SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
 # What comes of any values; of what can be compared; of dates and durations. All comes of numbers.
 _OF_ANY = ("count", "first", "last")
 _OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
@@ -55,14 +45,14 @@ class _Values:
         if dtype is None or self.array.ndim != 1:
             return
         dtype = dtype if dtype.isnative else dtype.newbyteorder("=")
-        if dtype in _NUMBERS or dtype == _FLOAT16:
+        if dtype in NUMBERS or dtype == FLOAT16:
             self.dtype = self.given = dtype
         elif dtype.kind in "mM":
             missing = np.isnat(self.array)
             if missing.any():
                 self.there = ~missing if self.there is None else self.there & ~missing
-            self.array = self.array.astype(dtype, copy=False).view(_INT64)
-            self.dtype, self.given = _INT64, dtype
+            self.array = self.array.astype(dtype, copy=False).view(INT64)
+            self.dtype, self.given = INT64, dtype
 
     def keep(self, rows, home, what):
         """Keeps the values of some rows, an array of the keys' library."""
@@ -83,16 +73,16 @@ class _Values:
     def number(self):
         """Makes what C++ combines of texts, their places in order, and of float16."""
         if isinstance(self.array, Texts):
-            first, numbers = StringKeys(self.array).numbered(_INT64)
+            first, numbers = StringKeys(self.array).numbered(INT64)
             distinct = self.array[first]
             if self.there is not None:
                 distinct = np.where(self.there[first], distinct, self.array.type())
             by_text = NUMPY.argsort(distinct)
             places = np.empty(len(by_text), np.int64)
             places[by_text] = np.arange(len(by_text))
-            self.array, self.dtype, self.texts = places[numbers], _INT64, distinct[by_text]
-        elif self.dtype == _FLOAT16:
-            self.array, self.dtype = self.library.convert(self.array, _FLOAT32), _FLOAT32
+            self.array, self.dtype, self.texts = places[numbers], INT64, distinct[by_text]
+        elif self.dtype == FLOAT16:
+            self.array, self.dtype = self.library.convert(self.array, FLOAT32), FLOAT32
 
     def plain(self):
         """Whether results are numbers, of any library, rather than what numpy alone has."""
@@ -185,7 +175,7 @@ class GroupBy:
     def _read_keys(self):
         place = self._library.place()
         if isinstance(self._kind, ArrowKind):
-            rows = self._library.adopt(self._groups.first_rows(place, True), _INT64)
+            rows = self._library.adopt(self._groups.first_rows(place, True), INT64)
             rows = rows if self._kept is None else self._library.rows(self._kept, rows)
             return self._kind.result(rows, self._library)
         if self._of_texts:
@@ -212,7 +202,7 @@ class GroupBy:
         """How many rows each key has, or how many values that are not null: int64."""
         if values:
             return self._all("count", values)
-        return self._library.adopt(self._groups.counts(self._library.place()), _INT64)
+        return self._library.adopt(self._groups.counts(self._library.place()), INT64)
 
     def sum(self, *values):
         """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats.
@@ -265,11 +255,11 @@ class GroupBy:
 
         NaN for keys with at most ddof values; null if there are nulls.
         """
-        return self._all("var", values, _whole_number(ddof, "roost.GroupBy.var", "ddof"))
+        return self._all("var", values, whole_number(ddof, "roost.GroupBy.var", "ddof"))
 
     def std(self, *values, ddof=1):
         """Standard deviations: the square roots of `var`."""
-        return self._all("std", values, _whole_number(ddof, "roost.GroupBy.std", "ddof"))
+        return self._all("std", values, whole_number(ddof, "roost.GroupBy.std", "ddof"))
 
     def median(self, *values):
         """Medians: `quantile` of 0.5."""
@@ -314,7 +304,7 @@ class GroupBy:
 
     def cov(self, x, y, *, ddof=1):
         """The covariances of two columns, as float64; otherwise as `var`."""
-        return self._finished(*self._made("cov", (x, y), _whole_number(ddof, "roost.GroupBy.cov", "ddof")))
+        return self._finished(*self._made("cov", (x, y), whole_number(ddof, "roost.GroupBy.cov", "ddof")))
 
     def agg(self, /, **wanted):
         """Several results at once.
@@ -394,7 +384,7 @@ class GroupBy:
         default = {"q": 0.5, "ddof": 1}.get(_OPTIONS.get(how))
         option = option[0] if option else default
         if _OPTIONS.get(how) == "ddof":
-            option = _whole_number(option, what, "ddof")
+            option = whole_number(option, what, "ddof")
         return how, columns, option
 
     def _all(self, how, columns, option=None):
@@ -475,7 +465,7 @@ class GroupBy:
     def _there(self, counts, least=1):
         """Which keys have so many values, as bools, on the CPU of numpy; None: all have."""
         home = self._library
-        there = home.adopt(counts, _INT64) >= least
+        there = home.adopt(counts, INT64) >= least
         if home.module is NUMPY.module:
             there = home.to_numpy(there)
         return None if bool(there.all()) else there
@@ -487,7 +477,7 @@ class GroupBy:
         """What C++ takes of values: column, type, bits."""
         values.number()
         column = values.library.column(values.array, self._n, values.dtype.itemsize)
-        return column, _NUMBERS[values.dtype], self._bits(values.there)
+        return column, NUMBERS[values.dtype], self._bits(values.there)
 
     @whole_floats
     def _made(self, how, columns, option, nulls=False):
@@ -522,15 +512,15 @@ class GroupBy:
         if bits is None:
             return self.count()
         home = self._library
-        _, nothing = home.output(self._n, _UINT8)  # that is not read
-        counts, _ = self._groups.reduce(home.place(), nothing, _NUMBERS[_UINT8], _REDUCTIONS["count"], bits)
-        return home.adopt(counts, _INT64)
+        _, nothing = home.output(self._n, UINT8)  # that is not read
+        counts, _ = self._groups.reduce(home.place(), nothing, NUMBERS[UINT8], _REDUCTIONS["count"], bits)
+        return home.adopt(counts, INT64)
 
     def _end_rows(self, how):
         """The number of each key's first or last row."""
-        home, rows = self._library, _INT32 if self._n < 2**31 else _INT64
+        home, rows = self._library, INT32 if self._n < 2**31 else INT64
         end_rows = self._groups.first_rows if how == "first" else self._groups.last_rows
-        return home.adopt(end_rows(home.place(), rows is _INT64), rows)
+        return home.adopt(end_rows(home.place(), rows is INT64), rows)
 
     def _ends(self, values, how):
         """The values of each key's first or last row."""
@@ -560,11 +550,11 @@ class GroupBy:
         there = None if counts is None else self._there(counts)
         result = made = values.dtype
         if how in ("any", "all"):
-            result = made = _BOOL
+            result = made = BOOL
         elif how == "mean":
-            result = made = _FLOAT64
+            result = made = FLOAT64
         elif how in ("sum", "product"):
-            made = _SUMS.get(made.kind, _FLOAT64 if how == "product" else made)
+            made = _SUMS.get(made.kind, FLOAT64 if how == "product" else made)
             result = _SUMS.get(made.kind, given)
         else:
             result = given
@@ -573,7 +563,7 @@ class GroupBy:
             if how == "sum":
                 self._expect_durations(found, column, number, bits, counts)
             if how == "mean":
-                found = np.rint(found if there is None else np.where(there, found, 0)).astype(_INT64)
+                found = np.rint(found if there is None else np.where(there, found, 0)).astype(INT64)
             return values.of_numbers(found, there)
         found = (home.computed if how in ("sum", "mean", "product") else home.adopt)(found, made)
         return self._converted(found, made, result), there
@@ -582,8 +572,8 @@ class GroupBy:
         """Raises an OverflowError if sums of durations have wrapped around."""
         home = self._library
         means, _ = self._groups.reduce(home.place(), column, number, _REDUCTIONS["mean"], bits)
-        counts = self.count() if counts is None else home.adopt(counts, _INT64)
-        means, counts, sums = map(self._to_numpy, (home.adopt(means, _FLOAT64), counts, sums))
+        counts = self.count() if counts is None else home.adopt(counts, INT64)
+        means, counts, sums = map(self._to_numpy, (home.adopt(means, FLOAT64), counts, sums))
         apart = np.abs(means * counts - sums)
         if (apart > 2.0**62).any() or (sums == -(2**63)).any():
             raise OverflowError("roost.GroupBy.sum: a sum of durations beyond 2^63 of their unit")
@@ -611,7 +601,7 @@ class GroupBy:
             column, number, bits = self._input(columns[0])
             found, counts = self._groups.spreads(place, column, number, bits, less, how == "std")
         there = self._there(counts, less + 1) if nulls or bits is not None else None
-        return home.computed(found, _FLOAT64), there
+        return home.computed(found, FLOAT64), there
 
     def _quantiles(self, values, q):
         what = "roost.GroupBy.quantile"
@@ -627,7 +617,7 @@ class GroupBy:
             home.place(), column, number, bits, wanted.reshape(-1).astype(float).tolist(), dates
         )
         there = None if bits is None else self._there(counts)
-        found = values.library.adopt(found, _INT64) if dates else home.computed(found, _FLOAT64)
+        found = values.library.adopt(found, INT64) if dates else home.computed(found, FLOAT64)
         if wanted.ndim:
             found = found.reshape(len(self), len(wanted))
         return values.of_numbers(found, there) if dates else (found, there)
@@ -636,7 +626,7 @@ class GroupBy:
         home = self._library
         found, distinct = self._groups.modes(home.place(), *self._input(values))
         if how == "nunique":
-            return home.adopt(distinct, _INT64), None
+            return home.adopt(distinct, INT64), None
         there = None if values.there is None else self._there(distinct)
         if not values.plain():
             return values.of_numbers(values.library.adopt(found, values.dtype), there)
@@ -647,9 +637,9 @@ class GroupBy:
         what = f"roost.GroupBy.{how}"
         home, values = self._library, self._taken(values, how)
         found, offsets = self._groups.outermost(
-            home.place(), *self._input(values), _whole_number(n, what, "n"), how == "nlargest"
+            home.place(), *self._input(values), whole_number(n, what, "n"), how == "nlargest"
         )
-        offsets = home.adopt(offsets, _INT64)
+        offsets = home.adopt(offsets, INT64)
         if not values.plain():
             return values.of_numbers(values.library.adopt(found, values.dtype), None)[0], offsets
         return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), offsets
@@ -683,6 +673,6 @@ def group_by(keys, by=None, *, dropna=False):
     what = "roost.group_by"
     keys = of_capsules(keys)
     chosen = keys if by is None else columns_named(keys, by, what, "by")
-    encoded = encode_columns(chosen, what, drops=_flag(dropna, what, "dropna"))
-    _check_rows(encoded.n, _INT64, what)
+    encoded = encode_columns(chosen, what, drops=flag(dropna, what, "dropna"))
+    check_rows(encoded.n, INT64, what)
     return GroupBy(encoded, None if encoded.kind.frames is None else keys)

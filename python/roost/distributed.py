@@ -30,10 +30,11 @@ import numpy as np
 
 from . import _host
 from ._arrays.libraries import NUMPY
-from ._keys.packing import _INT64
+from ._arrays.types import INT64
 from ._keys.strings import StringKeys
 from ._keys.words import encode, encode_like, encode_two
-from ._tables import _Table, _Values
+from ._tables.keyed import Table
+from ._tables.values import Values
 
 __all__ = ["Group", "Map", "join", "unique"]
 
@@ -175,7 +176,7 @@ def _checked(keys, what):
     return keys, str(keys.kind) if keys.library.module is _host else f"{keys.kind} on GPUs"
 
 
-class Map(_Table):
+class Map(Table):
     """A map that several processes build together and ask together; each has a part of the pairs.
 
     Parameters
@@ -209,7 +210,7 @@ class Map(_Table):
 
         def prepare():
             encoded, text = _checked(encode(keys, what), what)
-            given = _Values(values, encoded, what)
+            given = Values(values, encoded, what)
             if given.bytes not in (4, 8):
                 raise ValueError(f"{what}: values of {given.size} bytes; they may have 1, 2, 4 or 8")
             return f"{text} {given.dtype}{list(given.tail) or ''}", (encoded, given)
@@ -329,4 +330,4 @@ def join(left, right, *, group=None):
     a, b = all._prepare("join", prepare)
     library = a.library
     rows = library.module.shared_join(library.place(), all._on(library), a.words, b.words)
-    return tuple(library.adopt(side, _INT64) for side in rows)
+    return tuple(library.adopt(side, INT64) for side in rows)

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _apps, _host
 from ._arrays.exact import expect_shades, of_python, real_number, real_numbers, shown
-from ._functions import _whole_number
+from ._options import whole_number
 
 __all__ = ["Match", "Reference"]
 
@@ -127,10 +127,10 @@ class Reference:
         what = "roost.match.Reference"
         if map != "auto" and map not in _KINDS:
             raise ValueError(f"{what}: map={shown(map)}; give auto, {', '.join(_KINDS)}")
-        count = _whole_number(points, what, "points")
+        count = whole_number(points, what, "points")
         if not 4 <= count <= 1000:
             raise ValueError(f"{what}: points={count}; give 4 to 1000")
-        number = _whole_number(seed, what, "seed")
+        number = whole_number(seed, what, "seed")
         if number >= 1 << 32:
             raise ValueError(f"{what}: seed={number}; give less than 2^32")
         if _apps.threads() != _host.threads():

@@ -23,7 +23,7 @@ import numpy as np
 
 from . import _apps, _host
 from ._arrays.exact import of_python, real_numbers, shown
-from ._functions import _whole_number
+from ._options import whole_number
 
 __all__ = ["Solid", "combine", "difference", "intersection", "union", "voxelize", "xor"]
 
@@ -201,7 +201,7 @@ def _combine(name, meshes, op, grid, transforms, inside):
         raise ValueError(f"{what}: op={shown(op)}; give {', '.join(_OPS)}")
     if not isinstance(inside, str) or inside not in _INSIDE:
         raise ValueError(f"{what}: inside={shown(inside)}; give {', '.join(_INSIDE)}")
-    side = _whole_number(grid, what, "grid")
+    side = whole_number(grid, what, "grid")
     if not 1 <= side <= 4096:
         raise ValueError(f"{what}: grid={side}; give 1 to 4096")
     if hasattr(meshes, "vertices"):

@@ -24,7 +24,7 @@ import numpy as np
 
 from . import _apps, _host
 from ._arrays.exact import expect_shades, real_number, real_numbers, shown
-from ._functions import _whole_number
+from ._options import whole_number
 
 __all__ = ["Database", "Solution", "find_stars"]
 
@@ -362,7 +362,7 @@ class Database:
             raise ValueError(f"{what}: fov: {shown(fov)}; the database is for {self.fov[0]} to {self.fov[1]}")
         radius = real_number(radius, f"{what}: radius", 0, 10, "give degrees above 0, 10 at most")
         chance = real_number(chance, f"{what}: chance", 0, 1, "give a probability above 0, 1 at most")
-        limit = _whole_number(limit, what, "limit")
+        limit = whole_number(limit, what, "limit")
         first = np.zeros(len(fields) + 1, np.uint32)
         np.cumsum([len(at) for at, _ in taken], out=first[1:])
         hints = np.array([_hint(each, what) for each in near], _HINT)

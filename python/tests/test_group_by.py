@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import roost
 from conftest import On
-from roost._arrays.libraries import take
+from roost._arrays.take import take
 from roost._keys.columns import Column, bitmap_of
 
 # On both sides of where the CPU or a GPU goes another way: a small batch is tried before anything is known of

@@ -56,7 +56,7 @@ def test_it_is_of_another_version(package):
     with pytest.raises(ImportError, match=advice):
         _gpu.module()
     with pytest.raises(NotImplementedError, match="an array on a GPU, but roost is .* to the CPU$"):
-        libraries._library(("a test", 0), _gpu.module)
+        libraries.library_of(("a test", 0), _gpu.module)
 
 
 def test_it_lacks_what_it_needs(package):

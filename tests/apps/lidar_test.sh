@@ -358,6 +358,7 @@ refused "turn" lidar --turn nan a.xyz
 refused "record" lidar --record 2 a.bin
 refused "generate" lidar --generate 0
 refused "cannot be written" lidar --generate 1 --size 1 --reps 0 --picture no/folder.png
+refused "a.jpg: the picture is a PNG file" lidar --generate 1 --size 1 --reps 0 --picture a.jpg
 cp a.xyz same.xyz
 refused "would be written over" lidar --reps 0 --picture same.xyz same.xyz
 cmp -s a.xyz same.xyz || fail "a picture was written over its cloud"

@@ -4,23 +4,20 @@ What has `__arrow_c_device_array__` or `__arrow_c_device_stream__` becomes a Dev
 and what comes of these lies on the same device. The CPU is a device, too: the code is one for all.
 """
 
-import numpy as np
-
 from .. import _host
-from .._keys.words import kind_of, numpy_dtype
-from .libraries import NUMPY, library_of_gpu, no_nulls
+from .exact import no_nulls
+from .libraries import NUMPY, library_of_gpu
+from .types import BOOL, FLOAT16, INT64, NANS, NUMBERS, UINT8, numpy_dtype
 
-_BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
-_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-_TYPES = list(map(np.dtype, _TYPES.split()))  # as C++ numbers them
-_FORMATS = dict(zip(_TYPES, "csilbCSILfg")) | {np.dtype(np.float16): "e"}
+_TYPES = list(NUMBERS)
+_FORMATS = dict(zip(_TYPES, "csilbCSILfg")) | {FLOAT16: "e"}
 _CPU, _CUDA = (1, 3), (2, 13)  # Arrow's types of devices
 
 
 def pack_bits(bools, library):
     """Bools as a bitmap, as C++ takes it."""
     bits = library.module.pack_bits(library.place(), library.column(bools))
-    return library.column(library.adopt(bits, _UINT8))
+    return library.column(library.adopt(bits, UINT8))
 
 
 class _OnDevice:
@@ -94,7 +91,7 @@ class DeviceColumn(_OnDevice):
     def take(self, rows):
         """The rows of these numbers, an array of the library; null where one is negative."""
         library = self.library
-        rows = library.column(library.convert(rows, _INT64))
+        rows = library.column(library.convert(rows, INT64))
         return DeviceColumn(library.module.take_rows(library.place(), self.made, rows), library)
 
     def values(self):
@@ -102,7 +99,7 @@ class DeviceColumn(_OnDevice):
         halves become floats, and times integers."""
         library = self.library
         values, number, there = library.module.read_values(library.place(), self.made)
-        there = None if there is None else library.adopt(there, _BOOL)
+        there = None if there is None else library.adopt(there, BOOL)
         return library.adopt(values, _TYPES[number]), there
 
     def sort_keys(self):
@@ -115,8 +112,7 @@ class DeviceColumn(_OnDevice):
         dtype = numpy_dtype(values)
         if dtype.kind == "f":  # with one NaN and one 0
             floats, target = library.output(len(values), dtype)
-            nan = kind_of(values, "roost").nan
-            library.module.canonical_keys(library.place(), library.column(values), target, nan)
+            library.module.canonical_keys(library.place(), library.column(values), target, NANS[dtype])
             values = library.finish(floats, dtype)
         return [values] if there is None else [~there, values]
 

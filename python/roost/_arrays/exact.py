@@ -474,3 +474,9 @@ def plain_number(key):
 
 
 NO_TIME_ZONES = "dates of a time zone; pass them in UTC, without one"
+
+
+def no_nulls(column, nulls, what):
+    """Raises a ValueError for a column with nulls."""
+    if nulls:
+        raise ValueError(f"{what}: {column} has {plural(nulls, 'null')}; drop or fill them")

@@ -1,8 +1,7 @@
 """Where arrays come from, and where results go.
 
-`take` finds out which library an argument is of, and where it lies. A `Library` is one of them on one device:
-it tells the C++ module where an array lies, and makes arrays for results. What roost does to arrays beyond
-that, it does in C++, so that all libraries are alike.
+A `Library` is numpy or another one on one device: it tells the C++ module where an array lies, and makes
+arrays for results. What roost does to arrays beyond that, it does in C++, so that all libraries are alike.
 """
 
 import atexit
@@ -13,7 +12,7 @@ import sys
 import numpy as np
 
 from .. import _gpu, _host
-from .exact import NO_TIME_ZONES, of_python, plural, whole_floats
+from .exact import whole_floats
 
 _HOST_PLACE = _host.Place()
 _NOTHING = contextlib.nullcontext()
@@ -205,7 +204,7 @@ class _Blanks(dict):
         return self.setdefault(dtype, like)
 
 
-class _TorchCpu(Library):
+class TorchCpu(Library):
     """Tensors on the CPU: numpy sees them where they lie."""
 
     name = "torch"
@@ -267,7 +266,7 @@ class _TorchCpu(Library):
 
     @staticmethod
     def pickled(array):
-        return _UnsignedTensor(array) if str(array.dtype) in _UNSIGNED else array
+        return UnsignedTensor(array) if str(array.dtype) in _UNSIGNED else array
 
     def argsort(self, keys):
         torch, dtype = self.torch, keys.dtype
@@ -288,7 +287,7 @@ class _TorchCpu(Library):
 _UNSIGNED = {"torch.uint16": "int16", "torch.uint32": "int32", "torch.uint64": "int64"}
 
 
-class _UnsignedTensor:
+class UnsignedTensor:
     """A tensor of a type that torch does not pickle, for pickle."""
 
     def __init__(self, array):
@@ -343,11 +342,11 @@ class _Device(Library):
         return place
 
 
-class _TorchCuda(_Device, _TorchCpu):
+class TorchCuda(_Device, TorchCpu):
     """Tensors on a GPU: its current stream, its caching allocator."""
 
     def __init__(self, torch, device):
-        _TorchCpu.__init__(self, torch, device)
+        TorchCpu.__init__(self, torch, device)
         torch.empty(0, device=device)  # which makes torch ready
         _Device.__init__(self, device.index)
         # What torch.compile uses, too: a tenth of the time of torch.cuda.current_stream(i).cuda_stream.
@@ -355,7 +354,7 @@ class _TorchCuda(_Device, _TorchCpu):
             lambda i: torch.cuda.current_stream(i).cuda_stream
         )
 
-    need = _TorchCpu.need
+    need = TorchCpu.need
 
     def make_bytes(self, n):
         owner = self._like[self.torch.uint8].new_empty(n)
@@ -390,7 +389,7 @@ def _as_float64(array, xp):
     return xp.where(size < 0x800000, xp.where(bits < 0, -small, small), array.astype(np.float64))
 
 
-class _Cupy(_Device):
+class Cupy(_Device):
     """Arrays of CuPy: its current stream, its memory pool."""
 
     name = "cupy"
@@ -496,7 +495,7 @@ def _to_jax(library, array, rounds=False):
     return result
 
 
-class _JaxCpu(Library):
+class JaxCpu(Library):
     """Arrays of JAX on the CPU: numpy sees them where they lie."""
 
     name = "jax"
@@ -538,13 +537,13 @@ class _JaxCpu(Library):
 
     @staticmethod
     def pickled(array):
-        return _JaxCpuArray(array)
+        return JaxCpuArray(array)
 
     def argsort(self, keys):
         return Library.argsort(np.asarray(keys))
 
 
-class _JaxCpuArray:
+class JaxCpuArray:
     """An array of JAX for pickle, which itself would bring it back on a GPU if there is one then."""
 
     def __init__(self, array):
@@ -579,7 +578,7 @@ class _Empty:
 _DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
-class _JaxCuda(_Device):
+class JaxCuda(_Device):
     """Arrays of JAX on a GPU. JAX has no current stream and lends no memory: roost works on a stream of its
     own, with memory of its own, and each call ends when its work has."""
 
@@ -648,7 +647,7 @@ class _JaxCuda(_Device):
 
 
 NUMPY = Library()
-_libraries = {}  # by device, or by name and number of a device
+known = {}  # by device, or by name and number of a device
 
 
 def _forked():
@@ -656,7 +655,7 @@ def _forked():
 
 
 def _after_fork():
-    for library in _libraries.values():
+    for library in known.values():
         if isinstance(library, _Device):
             library.place = _forked
 
@@ -664,8 +663,8 @@ def _after_fork():
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _library(key, make, *arguments):
-    library = _libraries.get(key)
+def library_of(key, make, *arguments):
+    library = known.get(key)
     if library is None:
         try:
             library = make(*arguments)
@@ -673,239 +672,18 @@ def _library(key, make, *arguments):
             raise NotImplementedError(
                 f"roost: an array on a GPU, but {error}, or copy the array to the CPU"
             ) from None
-        library = _libraries.setdefault(key, library)
+        library = known.setdefault(key, library)
     return library
-
-
-def _numpy(x, what):
-    return x, NUMPY
-
-
-def _masked(x, what):
-    raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
-
-
-def _tensor(x, what):
-    torch = sys.modules["torch"]
-    if x.layout is not torch.strided or x.is_nested:
-        raise TypeError(f"{what}: a sparse or nested tensor; pass its values or indices")
-    if x.requires_grad:
-        x = x.detach()
-    if x.is_neg():  # a view whose memory has the opposite numbers
-        x = x.resolve_neg()
-    device = x.device
-    library = _libraries.get(device)
-    if library is None:
-        if device.type == "cpu":
-            library = _library(device, _TorchCpu, torch, device)
-        elif device.type == "cuda":
-            library = _library(device, _TorchCuda, torch, device)
-        else:
-            raise TypeError(f"{what}: a tensor on {device}; roost works on the CPU and on CUDA devices")
-    return x, library
-
-
-def _cupy_array(x, what):
-    index = x.device.id
-    return x, _library(("cupy", index), _Cupy, sys.modules["cupy"], index)
-
-
-def _jax_array(x, what):
-    jax = sys.modules["jax"]
-    if isinstance(x, jax.core.Tracer):
-        raise TypeError(f"{what}: an array that jax traces has no values yet; call roost outside of jax.jit")
-    devices = x.devices()
-    if len(devices) != 1:
-        raise ValueError(f"{what}: a jax array on {len(devices)} devices; roost works on one")
-    (device,) = devices
-    library = _libraries.get(device)
-    if library is None:
-        if device.platform == "cpu":
-            library = _library(device, _JaxCpu, jax)
-        elif device.platform in ("gpu", "cuda"):
-            library = _library(device, _JaxCuda, jax, device.local_hardware_id, device)
-        else:
-            raise TypeError(f"{what}: a jax array on {device}; roost works on the CPU and on CUDA devices")
-    return x, library
-
-
-def no_nulls(column, nulls, what):
-    """Raises a ValueError for a column with nulls."""
-    if nulls:
-        raise ValueError(f"{what}: {column} has {plural(nulls, 'null')}; drop or fill them")
-
-
-def _no_nat(array, what):
-    """A column without nulls as numpy's array, which must have no NaT: that was the date -2^63."""
-    if array.dtype.kind in "mM" and np.isnat(array).any():
-        raise OverflowError(f"{what}: a date or duration of -2^63, which numpy has not; drop or fill it")
-    return array
-
-
-def _from_arrow(column, what):
-    pa = sys.modules["pyarrow"]
-    no_nulls("the Arrow column", column.null_count, what)
-    dtype = column.type
-    if pa.types.is_dictionary(dtype):
-        try:
-            column = (
-                column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
-            )
-        except pa.ArrowNotImplementedError:  # of views of strings
-            column = pa.array(column.to_pylist(), dtype.value_type)
-    elif pa.types.is_run_end_encoded(dtype):
-        import pyarrow.compute
-
-        column = pyarrow.compute.run_end_decode(column)
-    if column.type != dtype:  # whose values may be null, or encoded again
-        return _from_arrow(column, what)
-    if isinstance(dtype, pa.BaseExtensionType):
-        raise TypeError(f"{what}: an Arrow column of type {dtype}; pass its storage")
-    if pa.types.is_timestamp(dtype) and dtype.tz is not None:
-        raise TypeError(f"{what}: {NO_TIME_ZONES}")
-    if pa.types.is_nested(dtype) or pa.types.is_decimal(dtype) or pa.types.is_time(dtype):
-        raise TypeError(f"{what}: an Arrow column of type {dtype}; pass numbers, strings, bytes or dates")
-    if getattr(column, "num_chunks", 0) == 1:
-        column = column.chunk(0)
-    return _no_nat(column.to_numpy(zero_copy_only=False), what)  # of numbers in one chunk no copy
-
-
-def _arrow(x, what):
-    return _from_arrow(x, what), NUMPY
-
-
-_NOT_FROM_POLARS = ("Decimal", "Int128", "UInt128", "Time", "Struct", "List", "Object")
-
-
-def _polars(x, what):
-    name = x.dtype.base_type().__name__
-    if name in _NOT_FROM_POLARS:
-        raise TypeError(f"{what}: a polars column of type {x.dtype}; pass numbers, strings, bytes or dates")
-    if getattr(x.dtype, "time_zone", None) is not None:
-        raise TypeError(f"{what}: {NO_TIME_ZONES}")
-    no_nulls("the polars column", x.null_count(), what)
-    if name == "Array":
-        flat = x.explode()
-        if len(x):  # of no rows it makes a null
-            _polars(flat, what)
-    return _no_nat(x.to_numpy(), what), NUMPY
-
-
-def _pandas(x, what):
-    if getattr(x, "nlevels", 1) > 1:
-        raise TypeError(
-            f"{what}: an index of {plural(x.nlevels, 'level')}; pass an array with rows of integers"
-        )
-    column = getattr(x, "array", x)
-    arrow = getattr(column, "_pa_array", None)
-    if arrow is not None:
-        return _from_arrow(arrow, what), NUMPY
-    dtype = x.dtype
-    if isinstance(dtype, np.dtype):
-        return x.to_numpy(), NUMPY
-    if getattr(dtype, "tz", None) is not None:
-        raise TypeError(f"{what}: {NO_TIME_ZONES}")
-    no_nulls("the column", int(x.isna().sum()), what)
-    categories = getattr(dtype, "categories", None)
-    if categories is not None:
-        return take(categories.take(column.codes), what)
-    return x.to_numpy(dtype=getattr(dtype, "numpy_dtype", None)), NUMPY
-
-
-def _frame(x, what):
-    """Rows of a data frame. Its columns must have one type: numpy would choose another for all."""
-    if hasattr(x, "iloc"):
-        columns = [x.iloc[:, i] for i in range(x.shape[1])]
-    else:
-        columns = x.get_columns() if hasattr(x, "get_columns") else x.columns
-    arrays = [take(column, what)[0] for column in columns]
-    types = sorted({str(array.dtype) for array in arrays})
-    if len(types) != 1:
-        raise TypeError(
-            f"{what}: a frame with columns of {' and '.join(types) or 'no type'}; pass one column, or "
-            "columns of one type"
-        )
-    return np.column_stack(arrays), NUMPY
 
 
 def library_of_gpu(index, what):
     """The Library for results on a GPU of what is of no library: CuPy's if it is imported, or torch's."""
     if cupy := sys.modules.get("cupy"):
-        return _library(("cupy", index), _Cupy, cupy, index)
+        return library_of(("cupy", index), Cupy, cupy, index)
     if torch := sys.modules.get("torch"):
         device = torch.device("cuda", index)
-        return _library(device, _TorchCuda, torch, device)
+        return library_of(device, TorchCuda, torch, device)
     raise TypeError(f"roost: {what} on a GPU; import cupy or torch, which roost's results will be of")
-
-
-def _other(x, what):
-    if hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_device_stream__"):
-        from .arrow import array_of
-
-        return array_of(x, what)
-    if hasattr(x, "__cuda_array_interface__"):
-        for name in ("cupy", "torch"):
-            if name in sys.modules:  # which sees it where it lies
-                module = sys.modules[name]
-                return take(module.asarray(x) if name == "cupy" else module.as_tensor(x, device="cuda"), what)
-        raise TypeError(
-            f"{what}: a {type(x).__name__} on a GPU; import cupy or torch, which roost's results will be of"
-        )
-    return of_python(x, what), NUMPY
-
-
-# What stands for arrays in pickles is also what copy.copy hands over.
-_takers = dict.fromkeys((_JaxCpuArray, _UnsignedTensor), lambda x, what: take(x.array, what))
-_takers |= {np.ndarray: _numpy, np.ma.MaskedArray: _masked, list: _other, tuple: _other, int: _other}
-_CLASSES = (
-    ("torch", ("Tensor",), _tensor),
-    ("cupy", ("ndarray",), _cupy_array),
-    ("jax", ("Array",), _jax_array),
-    ("pyarrow", ("Array", "ChunkedArray"), _arrow),
-    ("pyarrow", ("Table", "RecordBatch"), _frame),
-    ("polars", ("Series",), _polars),
-    ("polars", ("DataFrame",), _frame),
-    ("pandas", ("Series", "Index"), _pandas),
-    ("pandas", ("DataFrame",), _frame),
-    ("pandas.api.extensions", ("ExtensionArray",), _pandas),
-)
-
-
-def _taker(x):
-    """How to take arguments of this type; looks only at libraries that somebody has imported."""
-    for module, names, taker in _CLASSES:
-        module = sys.modules.get(module)
-        classes = tuple(getattr(module, name) for name in names if hasattr(module, name))
-        if classes and isinstance(x, classes):
-            break
-    else:
-        taker = _masked if isinstance(x, np.ma.MaskedArray) else _numpy if isinstance(x, np.ndarray) else None
-    if taker is None:
-        return _other
-    _takers[type(x)] = taker
-    return taker
-
-
-_NAMES = {_pandas: "pandas", _polars: "polars", _arrow: "arrow", _other: "other"}
-
-
-def taker_name(x):
-    """ "pandas", "polars" or "arrow" for their columns; "other" for what is of no library that roost knows;
-    None for arrays and frames."""
-    return _NAMES.get(_takers.get(type(x)) or _taker(x))
-
-
-def take_values(x, what):
-    """The same of values. A set has no order in which each would belong to a key."""
-    if isinstance(x, (set, frozenset)):
-        raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
-    return take(x, what)
-
-
-def take(x, what):
-    """The array that `x` is, and its Library. `what` names the argument in errors."""
-    taker = _takers.get(type(x)) or _taker(x)
-    return taker(x, what)
 
 
 def same_device(library, other, what):
@@ -920,24 +698,3 @@ def need_custom_operators(torch, what):
     """Raises an ImportError where torch cannot have operators of others."""
     if not hasattr(torch.library, "custom_op"):
         raise ImportError(f"{what} needs torch 2.4 or newer, and this is torch {torch.__version__}")
-
-
-def from_arrow(column):
-    """A column of Arrow, pandas or polars as a numpy array, where that is possible without a copy.
-
-    Parameters
-    ----------
-    column : pyarrow.Array, pyarrow.ChunkedArray, pandas.Series, pandas.Index or polars.Series
-        Numbers without nulls. Several chunks are joined, bits become bools, dates 8 bytes, and dictionaries
-        what they stand for: those are copies. Strings become an array of objects.
-
-    Returns
-    -------
-    numpy.ndarray
-
-    Raises
-    ------
-    ValueError
-        The column has nulls.
-    """
-    return take(column, "roost.from_arrow")[0]

@@ -2,10 +2,12 @@
 
 import functools
 
-from .._arrays.arrow import _BOOL, _INT64, _UINT8, DeviceColumn, DeviceTable
+from .._arrays.arrow import DeviceColumn, DeviceTable
 from .._arrays.exact import is_python
 from .._arrays.frames import Device, may_be_device, of_capsules
-from .._arrays.libraries import same_device, take
+from .._arrays.libraries import same_device
+from .._arrays.take import take
+from .._arrays.types import BOOL, INT64, UINT8
 from .strings import ArrayKind
 from .words import argsort_by, same_place
 
@@ -98,10 +100,10 @@ class ArrowKind(ArrayKind):
         self._words = None  # which only `decode` needs, for tables of keys
 
     def decode(self, words, library):
-        raw = library.adopt(words, _UINT8, (self._word_bytes,))
-        rows, target = library.output(len(raw), _INT64)
+        raw = library.adopt(words, UINT8, (self._word_bytes,))
+        rows, target = library.output(len(raw), INT64)
         self._finder.find_rows(library.place(), library.column(raw), target)
-        return library.finish(rows, _INT64)
+        return library.finish(rows, INT64)
 
     def argsort(self, rows, library):
         """Ascending by columns, nulls last."""
@@ -126,7 +128,7 @@ class ArrowKind(ArrayKind):
         same_place(given.library, home, what)
         library = given.library
         words = library.module.query_words(library.place(), self._lookup, given.made)
-        return ArrowKeys(library.adopt(words, _UINT8, (self._word_bytes,)), given)
+        return ArrowKeys(library.adopt(words, UINT8, (self._word_bytes,)), given)
 
     def query(self, key, home, what):
         raise NotImplementedError(
@@ -139,9 +141,9 @@ def encode_given(given, drops):
     """The Keys of columns of Arrow. `drops`: whether only rows without null and NaN are keys."""
     library, module, place = given.library, given.library.module, given.library.place()
     words, _, word_bytes = module.pack_arrow(place, given.made, [], True)
-    words, kept = library.adopt(words, _UINT8, (word_bytes,)), None
+    words, kept = library.adopt(words, UINT8, (word_bytes,)), None
     if drops:
-        there = library.adopt(module.rows_there(place, given.made), _BOOL)
+        there = library.adopt(module.rows_there(place, given.made), BOOL)
         if not bool(there.all()):
             kept = library.argsort(~there)[: int(there.sum())]
     return ArrowKeys(words, given, ArrowKind(given, words), kept)
@@ -151,14 +153,12 @@ def encode_two_given(a, b, nulls_equal):
     """The Keys of two tables that are compared."""
     library = a.library
     *words, word_bytes = library.module.pack_arrow(library.place(), a.made, b.made, nulls_equal)
-    return [
-        ArrowKeys(library.adopt(each, _UINT8, (word_bytes,)), given) for each, given in zip(words, (a, b))
-    ]
+    return [ArrowKeys(library.adopt(each, UINT8, (word_bytes,)), given) for each, given in zip(words, (a, b))]
 
 
 def encode_given_table(given):
     """The Keys of a table that never changes. Their kind makes those of queries."""
     library = given.library
     lookup, words, word_bytes = library.module.make_lookup(library.place(), given.made)
-    words = library.adopt(words, _UINT8, (word_bytes,))
+    words = library.adopt(words, UINT8, (word_bytes,))
     return ArrowKeys(words, given, ArrowKind(given, words, lookup))

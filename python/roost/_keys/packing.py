@@ -11,7 +11,9 @@ import numpy as np
 
 from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
 from .._arrays.frames import frames_of, objects_at, of_capsules, take_rows
-from .._arrays.libraries import NUMPY, same_device, take
+from .._arrays.libraries import NUMPY, same_device
+from .._arrays.take import take
+from .._arrays.types import BOOL, FLOAT16, FLOAT32, INT32, INT64, NUMBERS, UINT8, numpy_dtype
 from . import strings
 from .arrow import encode_given, encode_given_table, encode_two_given, given_of, two_given
 from .columns import Column, bitmap_of, kind_of_column, of_values, take_column
@@ -23,17 +25,12 @@ from .words import (
     keys_of_column,
     keys_of_two,
     kind_of,
-    numpy_dtype,
     own_column,
     same_place,
     two_arrays,
     widened,
 )
 
-_BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
-_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
-_FLOAT16, _FLOAT32, _FLOAT64 = map(np.dtype, (np.float16, np.float32, np.float64))
 _MOST_FIELDS = 32
 _ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
 
@@ -296,7 +293,7 @@ class _Field:
         self.library, self.numbers, self.valid, self.columns = library, numbers, valid, columns
         self.dtype, self.first, self.head, self.has_nulls = dtype, first, head, valid[0] is not None
         self.packed = (
-            _FLOAT32 if dtype == _FLOAT16 else _INT64 if dtype is not None and dtype.kind in "mM" else dtype
+            FLOAT32 if dtype == FLOAT16 else INT64 if dtype is not None and dtype.kind in "mM" else dtype
         )
         self.packed = self.packed or np.dtype(np.uint32)
 
@@ -305,7 +302,7 @@ class _Field:
         return self._of(self.numbers[table], self.valid[table], self.library)
 
     def _of(self, numbers, valid, library):
-        return library.column(numbers, len(numbers), self.packed.itemsize), _NUMBERS[self.packed], valid
+        return library.column(numbers, len(numbers), self.packed.itemsize), NUMBERS[self.packed], valid
 
     def asked(self, columns, library, what):
         """The same of columns of queries, in the place of `columns`, and for each row whether its values may
@@ -321,7 +318,7 @@ class _Field:
         elif isinstance(self.finder, strings.TextRows):
             _, texts = strings.two_texts(self.finder.texts, column.array, what)
             found = self.finder.find(texts)
-            found = found.astype(_INT32) if self.given_numbers is None else self.given_numbers[found]
+            found = found.astype(INT32) if self.given_numbers is None else self.given_numbers[found]
             numbers = library.readable(found)
         else:
             array, some = _values_as(column, self.dtype, library, what)
@@ -335,9 +332,9 @@ class _Field:
 
     def _found(self, words, n, library):
         """The numbers of n words, -1 for those that are not here."""
-        rows, target = library.output(n, _INT32)
+        rows, target = library.output(n, INT32)
         self.finder.find_rows(library.place(), words, target)
-        rows = library.finish(rows, _INT32)
+        rows = library.finish(rows, INT32)
         if self.given_numbers is None:
             return rows
         return library.readable(self.given_numbers[library.to_numpy(rows)])
@@ -349,7 +346,7 @@ class _Field:
         array, given = column.array, column.given
         if column.valid is not None:
             rows = np.flatnonzero(column.there)
-            self.given_numbers = np.append(rows, -1).astype(_INT32)
+            self.given_numbers = np.append(rows, -1).astype(INT32)
             array, given = (None, take_rows(given, rows)) if array is None else (array[rows], None)
         return take_column(given, what).array if array is None else array
 
@@ -359,10 +356,10 @@ class _Field:
             values = self.library.finish(values, self.packed)
             if self.dtype.kind in "mM":
                 values = values.view(self.dtype)
-            elif self.dtype == _FLOAT16:
+            elif self.dtype == FLOAT16:
                 values = self.library.convert(values, self.dtype)
             return [_Decoded(self.columns[0], values, None, there)]
-        rows = self.library.finish(values, _INT32)
+        rows = self.library.finish(values, INT32)
         rows = self.library.rows(self.first, rows)
         return [_Decoded(column, None, rows, there) for column in self.columns]
 
@@ -371,12 +368,12 @@ class _Field:
         a table, which finds the numbers of other rows later."""
         library, first, head = self.library, self.first, self.head
         texts = isinstance(self.columns[0].array, strings.Texts)
-        rows = library.of_numpy(np.empty(0, _INT32)) if first is None else first
+        rows = library.of_numpy(np.empty(0, INT32)) if first is None else first
         self.columns = [column.at(rows, form) for column in self.columns]
         self.numbers = self.valid = None
         if first is None:
             return
-        self.first = library.of_numpy(np.arange(len(rows), dtype=_INT32))
+        self.first = library.of_numpy(np.arange(len(rows), dtype=INT32))
         if what is None:
             self.head = None
         elif head is not None:
@@ -428,7 +425,7 @@ class _Decoded:
             return column.array[self.rows]
         library, array = column.library, column.library.rows(column.array, self.rows)
         dtype = numpy_dtype(array)
-        if dtype.kind != "f" or dtype == _FLOAT16:
+        if dtype.kind != "f" or dtype == FLOAT16:
             return array
         made, target = library.output(len(array), dtype)  # with one NaN and one 0, as unpacked values have
         nan = kind_of(array, "roost").nan
@@ -482,7 +479,7 @@ def _field(parts, form, what, numbered=False):
     """The field of a column of each table."""
     library, arrays, valid = parts[0].library, [c.array for c in parts], [c.valid for c in parts]
     if isinstance(arrays[0], strings.Texts):
-        first, numbers = strings.numbers_of([texts.column for texts in arrays], _INT32)
+        first, numbers = strings.numbers_of([texts.column for texts in arrays], INT32)
     else:
         kind = kind_of(arrays[0], what)
         dtype = kind.dtype
@@ -501,7 +498,7 @@ def _packable(array, dtype, library):
     """An array of that type as C++ packs it."""
     if dtype.kind in "mM":
         return array.astype(dtype, copy=False).view(np.int64)
-    return library.convert(array, _FLOAT32) if dtype == _FLOAT16 else array
+    return library.convert(array, FLOAT32) if dtype == FLOAT16 else array
 
 
 def _both(some, others):
@@ -529,7 +526,7 @@ def _split(numbers, arrays):
 def _numbered(library, words):
     """The rows where distinct words come first, and the number of each row's word."""
     _, first, numbers, _ = library.module.unique(library.place(), words, 0, True, True, False, False, None)
-    return library.adopt(first, _INT32), library.adopt(numbers, _INT32)
+    return library.adopt(first, INT32), library.adopt(numbers, INT32)
 
 
 class _Packed:
@@ -558,9 +555,9 @@ class _Packed:
         return self._words(table, self.tables[table], self.rows[table], self.library)
 
     def _words(self, table, columns, n, library):
-        words, target = library.output(n, _UINT8, (self.word_bytes,))
+        words, target = library.output(n, UINT8, (self.word_bytes,))
         self.packing.pack(library.place(), table, columns, target)
-        return library.finish(words, _UINT8, (self.word_bytes,))
+        return library.finish(words, UINT8, (self.word_bytes,))
 
     def asked(self, columns, library, what):
         """The words of queries, which are columns of that library. A row that no row of the table can equal
@@ -576,7 +573,7 @@ class _Packed:
             return words
         rows = library.readable(np.where(some, np.arange(n), -1))
         words, rows, tail = library.column(words), library.column(rows), (self.word_bytes,)
-        return library.gather(words, _UINT8, tail, rows, n, np.full((1, *tail), 255, np.uint8))
+        return library.gather(words, UINT8, tail, rows, n, np.full((1, *tail), 255, np.uint8))
 
     def keep(self, form, what):
         """Keeps what `asked` needs, as each _Field does, and nothing of the rows."""
@@ -641,14 +638,14 @@ class ColumnsKind:
         self.dtype = ", ".join(column.type for column in columns)
 
     def decode(self, words, library):
-        raw = library.column(library.adopt(words, _UINT8, (self.word_bytes,)))
+        raw = library.column(library.adopt(words, UINT8, (self.word_bytes,)))
         result, place = [], library.place()
         for i, field in enumerate(self.fields):
             n = raw[1] if isinstance(raw, tuple) else len(raw)
             values, target = field.library.output(n, field.packed)
-            there, valid = library.output(n, _BOOL) if field.has_nulls else (None, None)
+            there, valid = library.output(n, BOOL) if field.has_nulls else (None, None)
             self.packing.unpack(place, raw, i, target, valid)
-            there = None if there is None else library.to_numpy(library.finish(there, _BOOL))
+            there = None if there is None else library.to_numpy(library.finish(there, BOOL))
             result += field.of_words(values, there)
         return result
 

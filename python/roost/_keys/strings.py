@@ -10,8 +10,9 @@ import functools
 import numpy as np
 
 from .. import _host
-from .._arrays.exact import of_python
-from .._arrays.libraries import NUMPY, no_nulls, take, taker_name
+from .._arrays.exact import no_nulls, of_python
+from .._arrays.libraries import NUMPY
+from .._arrays.take import take, taker_name
 
 KINDS = "UOT"  # of numpy's types that are or may be texts
 

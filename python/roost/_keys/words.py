@@ -4,17 +4,15 @@ Tables compare keys byte by byte, in words of 4, 8, 16 or 32 bytes. `encode` tur
 words, and `Kind.decode` turns words back.
 """
 
-import functools
-
 import numpy as np
 
 from .._arrays.exact import alike, common_type, convert, is_python, keeps_every_value, of_python, own_floats
-from .._arrays.libraries import NUMPY, same_device, take
+from .._arrays.libraries import NUMPY, same_device
+from .._arrays.take import take
+from .._arrays.types import NANS, UINT8, UINT32, UINT64, numpy_dtype
 from . import strings
 
 _SIZES = (4, 8, 16, 32)
-_UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
-_NANS = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}  # by bytes: the one that stands for all
 _NAT = 2**63
 
 
@@ -29,7 +27,7 @@ class Kind(strings.ArrayKind):
         self.tail = () if columns is None else (columns,)
         self.key_bytes = dtype.itemsize * (1 if columns is None else columns)
         self.word_bytes = next((s for s in _SIZES if s >= self.key_bytes), None)
-        self.nan = _NANS[dtype.itemsize] if dtype.kind == "f" else None
+        self.nan = NANS.get(dtype)
         self.words_are_keys = (
             self.nan is None
             and self.key_bytes == self.word_bytes
@@ -45,7 +43,7 @@ class Kind(strings.ArrayKind):
         """Keys from words that C++ has made."""
         if self.key_bytes == self.word_bytes:
             return library.adopt(words, self.dtype, self.tail)
-        raw = library.adopt(words, _UINT8, (self.word_bytes,))
+        raw = library.adopt(words, UINT8, (self.word_bytes,))
         keys, _ = library.resized(library.column(raw), len(raw), self.dtype, self.tail)
         return library.finish(keys, self.dtype, self.tail)
 
@@ -68,21 +66,6 @@ def _kind(array, shape, what):
     if kind is None or not shape:
         return _new_kind(array, tuple(shape[1:]), what)
     return kind
-
-
-def numpy_dtype(array):
-    """numpy's type of an array's elements; None if it has none."""
-    dtype = array.dtype
-    return dtype if isinstance(dtype, np.dtype) else _of_torch(dtype)
-
-
-@functools.cache
-def _of_torch(dtype):
-    try:
-        found = np.dtype(str(dtype).split(".")[1])
-    except TypeError:
-        return None
-    return found if found.isbuiltin == 1 else None  # jax teaches numpy bfloat16, which torch does not take
 
 
 def _new_kind(array, tail, what):
@@ -133,11 +116,11 @@ class Keys:
 def _words(array, n, kind, library):
     """The words of an array of n keys of this kind. Copies only what must change: see docs/python.md."""
     if kind.nan is not None or kind.dtype.kind == "b":
-        _, words = library.output(n, _UINT64 if kind.key_bytes == 8 else _UINT32)
+        _, words = library.output(n, UINT64 if kind.key_bytes == 8 else UINT32)
         library.module.canonical_keys(library.place(), library.column(array), words, kind.nan or 0)
         return words
     if kind.key_bytes != kind.word_bytes:
-        return library.resized(library.column(array), n, _UINT8, (kind.word_bytes,))[1]
+        return library.resized(library.column(array), n, UINT8, (kind.word_bytes,))[1]
     return library.aligned_column(array)
 
 

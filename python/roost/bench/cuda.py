@@ -10,7 +10,7 @@ import torch
 
 import roost
 
-from .._arrays.libraries import take
+from .._arrays.take import take
 
 try:
     import cupy

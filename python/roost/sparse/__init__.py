@@ -19,9 +19,10 @@ import sys
 import weakref
 
 from .._arrays.exact import convert, is_python
-from .._arrays.libraries import NUMPY, same_device, take
-from .._functions import _check_rows, _rows_type, _whole_number
-from .._keys.packing import _BOOL, _FLOAT32, _INT32, _INT64
+from .._arrays.libraries import NUMPY, same_device
+from .._arrays.take import take
+from .._arrays.types import BOOL, FLOAT32, INT32, INT64
+from .._options import check_rows, rows_type, whole_number
 
 __all__ = ["CoordinateIndex", "KernelMap", "kernel_map", "sparse_conv"]
 
@@ -44,7 +45,7 @@ def _coordinates(given, axes, what):
             f"{', n x '.join(map(str, columns))}: the batch, and the position on each axis"
         )
     if is_python(given) and array.dtype.kind in "iu":
-        array = convert(array, _INT32, what)
+        array = convert(array, INT32, what)
     if _type_name(array.dtype) != "int32":
         raise TypeError(f"{what}: coordinates of type {array.dtype}; convert them to int32")
     return array, library
@@ -62,7 +63,7 @@ def _numbers_of_axes(given, axes, name, what):
 
 
 def _number_of_axis(given, name, what):
-    number = _whole_number(given, what, name)
+    number = whole_number(given, what, name)
     if number >= 2**31:
         raise ValueError(f"{what}: {name}={number}; give less than 2^31, as coordinates are")
     return number
@@ -109,7 +110,7 @@ class CoordinateIndex:
         array, library = _coordinates(coordinates, None, what)
         if order not in ("block", "input"):
             raise ValueError(f"{what}: order={order!r}; give 'block' or 'input'")
-        _check_rows(array.shape[0], _INT64, what)
+        check_rows(array.shape[0], INT64, what)
         axes = array.shape[1] - 1
         voxels = getattr(library.module, f"Voxels{axes}")
         place = library.place()
@@ -136,7 +137,7 @@ class CoordinateIndex:
         array of k numbers
         """
         what = "roost.sparse.CoordinateIndex.find"
-        dtype = _rows_type(index_dtype, what)
+        dtype = rows_type(index_dtype, what)
         array, library = self._queries(coordinates, what)
         rows = library.empty(array.shape[0], dtype)
         self._voxels.find(library.place(), library.column(array), library.column(rows))
@@ -150,9 +151,9 @@ class CoordinateIndex:
         coordinates : array of k x (axes + 1) int32
         """
         array, library = self._queries(coordinates, "roost.sparse.CoordinateIndex.contains")
-        found = library.empty(array.shape[0], _BOOL)
+        found = library.empty(array.shape[0], BOOL)
         self._voxels.contains(library.place(), library.column(array), library.column(found))
-        return library.finish(found, _BOOL)
+        return library.finish(found, BOOL)
 
     def _queries(self, coordinates, what):
         array, library = _coordinates(coordinates, self.axes, what)
@@ -166,9 +167,9 @@ class CoordinateIndex:
     def coordinates(self):
         """The coordinate of each row: a new array of m x (axes + 1) int32."""
         library, tail = self._library, (self.axes + 1,)
-        result = library.empty(len(self), _INT32, tail)
+        result = library.empty(len(self), INT32, tail)
         self._voxels.coordinates(library.place(), library.column(result))
-        return library.finish(result, _INT32, tail)
+        return library.finish(result, INT32, tail)
 
     def rows_of_input(self, *, index_dtype="int64"):
         """The row of each coordinate that the index was made from: ``index.coordinates[rows]`` are these.
@@ -187,7 +188,7 @@ class CoordinateIndex:
             The voxels were made by a kernel map.
         """
         what = "roost.sparse.CoordinateIndex.rows_of_input"
-        dtype = _rows_type(index_dtype, what)
+        dtype = rows_type(index_dtype, what)
         library, n = self._library, self._voxels.inputs()
         if n == 0 and len(self) != 0:
             raise ValueError(f"{what}: these voxels were made by a kernel map; there was no input")
@@ -305,17 +306,17 @@ class KernelMap:
         """The input row of each offset and output row, -1 where there is none: a new array of
         volume x len(outputs) int32."""
         library, n = self._made.library, self._rows_out
-        result = library.empty(self.volume, _INT32, (n,))
+        result = library.empty(self.volume, INT32, (n,))
         self._made.map.neighbours(library.place(), self._transposed, library.column(result))
-        return library.finish(result, _INT32, (n,))
+        return library.finish(result, INT32, (n,))
 
     def masks(self):
         """Whether each offset has an input row: a new array of len(outputs) x w int32. Bit k % 32 of word
         k // 32 is offset k's; w words hold all offsets."""
         library, words = self._made.library, (self.volume + 31) // 32
-        result = library.empty(self._rows_out, _INT32, (words,))
+        result = library.empty(self._rows_out, INT32, (words,))
         self._made.map.masks(library.place(), self._transposed, library.column(result))
-        return library.finish(result, _INT32, (words,))
+        return library.finish(result, INT32, (words,))
 
     def pairs(self):
         """The pairs of rows that belong together, of a map that was made with ``pairs=True``.
@@ -337,7 +338,7 @@ class KernelMap:
             raise ValueError(
                 "roost.sparse.KernelMap.pairs: the map was made without; give pairs=True to kernel_map"
             )
-        types = _INT32, _INT32, _INT64
+        types = INT32, INT32, INT64
         arrays = [library.empty(n, t) for n, t in zip((map.pairs(), map.pairs(), self.volume + 1), types)]
         map.copy_pairs(library.place(), self._transposed, *(library.column(each) for each in arrays))
         return tuple(library.finish(each, t) for each, t in zip(arrays, types))
@@ -571,7 +572,7 @@ def _weight_gradient(made, transposed, features, gradient, weights):
     conv = _Conv(made, transposed, features, weights, made.rows[transposed])
     library, dtype = conv.library, conv.features.dtype
     result = library.empty(
-        made.volume, dtype if conv.name == "float64" else _FLOAT32, (conv.inputs, conv.outputs)
+        made.volume, dtype if conv.name == "float64" else FLOAT32, (conv.inputs, conv.outputs)
     )
     conv(library.module.convolve_weight_gradient, conv.features, gradient, result)
     return result

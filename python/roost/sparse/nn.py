@@ -18,7 +18,7 @@ import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .._arrays.libraries import need_custom_operators
-from .._tables import _whole_number
+from .._options import whole_number
 from . import (
     CoordinateIndex,
     KernelMap,
@@ -392,8 +392,8 @@ class _Conv(_Layer):
 
     def _set(self, in_channels, out_channels, size, stride, padding, dilation, bias, device, dtype):
         self._set_shape(size, stride, padding, dilation)
-        in_channels = _whole_number(in_channels, self._what, "in_channels")
-        out_channels = _whole_number(out_channels, self._what, "out_channels")
+        in_channels = whole_number(in_channels, self._what, "in_channels")
+        out_channels = whole_number(out_channels, self._what, "out_channels")
         if in_channels < 1 or out_channels < 1:
             raise ValueError(f"{self._what}: {in_channels} to {out_channels} channels; give 1 or more")
         self.in_channels, self.out_channels = in_channels, out_channels

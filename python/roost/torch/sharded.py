@@ -9,7 +9,8 @@ import zlib
 import torch
 import torch.distributed as dist
 
-from .._functions import _whole_number, unique
+from .._functions import unique
+from .._options import whole_number
 from .table import Table, _Batch
 
 _numbers = itertools.count(1)  # of tables
@@ -304,7 +305,7 @@ class ShardedTable(torch.nn.Module):
         self._number = next(_numbers)
 
         def make():
-            rows = -(-_whole_number(capacity, self._what, "capacity") // ranks.size)
+            rows = -(-whole_number(capacity, self._what, "capacity") // ranks.size)
             part = _Part(dim, rows, **options)
             ranks.check(part.device)
             return part
@@ -484,7 +485,7 @@ class ShardedTable(torch.nn.Module):
         """Makes room for so many rows of all ranks, as `Table.reserve` does."""
 
         def grow():
-            self.local.reserve(-(-_whole_number(capacity, self._what, "capacity") // self._ranks.size))
+            self.local.reserve(-(-whole_number(capacity, self._what, "capacity") // self._ranks.size))
 
         self._ranks.together(self._call(f"reserve({capacity})"), grow)
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from .._arrays.exact import plural
-from .._arrays.libraries import take
-from .._functions import _whole_number
+from .._arrays.take import take
+from .._options import whole_number
 
 _POLICIES = {None: 0, "lru": 1, "lfu": 2, "score": 3}
 _OPTIMIZERS = {"sgd": 0, "adagrad": 1, "rowwise_adagrad": 2, "adam": 3}
@@ -145,7 +145,7 @@ class _Batch:
             if not table.features:
                 raise ValueError(f"{table._what}: a table of one feature; make it with features=True")
             return 0, self._numbers(table, feature, n, "features", torch.uint16, 2**16)
-        feature = _whole_number(feature, table._what, "table")
+        feature = whole_number(feature, table._what, "table")
         if not 0 <= feature < 2**16 or (feature != 0 and not table.features):
             raise ValueError(
                 f"{table._what}: table={feature}; "
@@ -284,12 +284,12 @@ class Table(torch.nn.Module):
                 raise ValueError(f"{what}: {name}={value!r}; give one of {', '.join(map(repr, known))}")
         self.dim, self.policy, self.optimizer, self.dtype = dim, policy, optimizer, dtype
         self._options = {
-            "dim": _whole_number(dim, what, "dim"),
-            "hbm_rows": None if hbm_rows is None else _whole_number(hbm_rows, what, "hbm_rows"),
-            "admit": _whole_number(admit, what, "admit"),
+            "dim": whole_number(dim, what, "dim"),
+            "hbm_rows": None if hbm_rows is None else whole_number(hbm_rows, what, "hbm_rows"),
+            "admit": whole_number(admit, what, "admit"),
             "features": bool(features),
-            "keep_evicted": _whole_number(keep_evicted, what, "keep_evicted"),
-            "seed": _whole_number(seed, what, "seed"),
+            "keep_evicted": whole_number(keep_evicted, what, "keep_evicted"),
+            "seed": whole_number(seed, what, "seed"),
             "initializer": _initializer(initializer, what),
         }
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
@@ -306,7 +306,7 @@ class Table(torch.nn.Module):
                 "grows has a row for every key"
             )
         anchor = torch.empty(0, device=device)
-        self._make(_whole_number(capacity, what, "capacity"), anchor.device)
+        self._make(whole_number(capacity, what, "capacity"), anchor.device)
 
     def _make(self, capacity, device):
         """A new, empty table on a device."""
@@ -590,7 +590,7 @@ class Table(torch.nn.Module):
 
     def reserve(self, capacity):
         """Makes room for so many rows, by moving all keys to a larger table, which needs memory for both."""
-        capacity = _whole_number(capacity, self._what, "capacity")
+        capacity = whole_number(capacity, self._what, "capacity")
         if capacity > self.capacity:
             self._moved()
             self._table.reserve(self._place(), capacity)
@@ -616,7 +616,7 @@ class Table(torch.nn.Module):
             Some keys that lost their rows are not known: `keep_evicted` was too small, or the table was
             loaded or copied since. Take a snapshot; the next call goes on from there.
         """
-        since = _whole_number(since, self._what, "since")
+        since = whole_number(since, self._what, "since")
         if self._options["keep_evicted"] == 0:
             raise RuntimeError(f"{self._what}: delta needs a table with keep_evicted of 1 or more")
         before = self.counts()["forgotten"]
@@ -867,7 +867,7 @@ class Table(torch.nn.Module):
             self._restore(state, capacity, seed, counts["steps"], counts["updates"])
         return result
 
-    def _check_rows(self, ids, rows):
+    def check_rows(self, ids, rows):
         if not isinstance(rows, torch.Tensor) or rows.dtype != self.dtype:
             raise TypeError(f"{self._what}: rows of another type than {self.dtype}; convert them first")
         if rows.shape != (*ids.shape, self.dim):

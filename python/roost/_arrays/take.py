@@ -1,0 +1,254 @@
+"""Arguments as arrays: `take` finds out which library an argument is of, and where it lies."""
+
+import sys
+
+import numpy as np
+
+from .arrow import array_of
+from .exact import NO_TIME_ZONES, no_nulls, of_python, plural
+from .libraries import (
+    NUMPY,
+    Cupy,
+    JaxCpu,
+    JaxCpuArray,
+    JaxCuda,
+    TorchCpu,
+    TorchCuda,
+    UnsignedTensor,
+    known,
+    library_of,
+)
+
+
+def _numpy(x, what):
+    return x, NUMPY
+
+
+def _masked(x, what):
+    raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
+
+
+def _tensor(x, what):
+    torch = sys.modules["torch"]
+    if x.layout is not torch.strided or x.is_nested:
+        raise TypeError(f"{what}: a sparse or nested tensor; pass its values or indices")
+    if x.requires_grad:
+        x = x.detach()
+    if x.is_neg():  # a view whose memory has the opposite numbers
+        x = x.resolve_neg()
+    device = x.device
+    library = known.get(device)
+    if library is None:
+        if device.type == "cpu":
+            library = library_of(device, TorchCpu, torch, device)
+        elif device.type == "cuda":
+            library = library_of(device, TorchCuda, torch, device)
+        else:
+            raise TypeError(f"{what}: a tensor on {device}; roost works on the CPU and on CUDA devices")
+    return x, library
+
+
+def _cupy_array(x, what):
+    index = x.device.id
+    return x, library_of(("cupy", index), Cupy, sys.modules["cupy"], index)
+
+
+def _jax_array(x, what):
+    jax = sys.modules["jax"]
+    if isinstance(x, jax.core.Tracer):
+        raise TypeError(f"{what}: an array that jax traces has no values yet; call roost outside of jax.jit")
+    devices = x.devices()
+    if len(devices) != 1:
+        raise ValueError(f"{what}: a jax array on {len(devices)} devices; roost works on one")
+    (device,) = devices
+    library = known.get(device)
+    if library is None:
+        if device.platform == "cpu":
+            library = library_of(device, JaxCpu, jax)
+        elif device.platform in ("gpu", "cuda"):
+            library = library_of(device, JaxCuda, jax, device.local_hardware_id, device)
+        else:
+            raise TypeError(f"{what}: a jax array on {device}; roost works on the CPU and on CUDA devices")
+    return x, library
+
+
+def _no_nat(array, what):
+    """A column without nulls as numpy's array, which must have no NaT: that was the date -2^63."""
+    if array.dtype.kind in "mM" and np.isnat(array).any():
+        raise OverflowError(f"{what}: a date or duration of -2^63, which numpy has not; drop or fill it")
+    return array
+
+
+def _from_arrow(column, what):
+    pa = sys.modules["pyarrow"]
+    no_nulls("the Arrow column", column.null_count, what)
+    dtype = column.type
+    if pa.types.is_dictionary(dtype):
+        try:
+            column = (
+                column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
+            )
+        except pa.ArrowNotImplementedError:  # of views of strings
+            column = pa.array(column.to_pylist(), dtype.value_type)
+    elif pa.types.is_run_end_encoded(dtype):
+        import pyarrow.compute
+
+        column = pyarrow.compute.run_end_decode(column)
+    if column.type != dtype:  # whose values may be null, or encoded again
+        return _from_arrow(column, what)
+    if isinstance(dtype, pa.BaseExtensionType):
+        raise TypeError(f"{what}: an Arrow column of type {dtype}; pass its storage")
+    if pa.types.is_timestamp(dtype) and dtype.tz is not None:
+        raise TypeError(f"{what}: {NO_TIME_ZONES}")
+    if pa.types.is_nested(dtype) or pa.types.is_decimal(dtype) or pa.types.is_time(dtype):
+        raise TypeError(f"{what}: an Arrow column of type {dtype}; pass numbers, strings, bytes or dates")
+    if getattr(column, "num_chunks", 0) == 1:
+        column = column.chunk(0)
+    return _no_nat(column.to_numpy(zero_copy_only=False), what)  # of numbers in one chunk no copy
+
+
+def _arrow(x, what):
+    return _from_arrow(x, what), NUMPY
+
+
+_NOT_FROM_POLARS = ("Decimal", "Int128", "UInt128", "Time", "Struct", "List", "Object")
+
+
+def _polars(x, what):
+    name = x.dtype.base_type().__name__
+    if name in _NOT_FROM_POLARS:
+        raise TypeError(f"{what}: a polars column of type {x.dtype}; pass numbers, strings, bytes or dates")
+    if getattr(x.dtype, "time_zone", None) is not None:
+        raise TypeError(f"{what}: {NO_TIME_ZONES}")
+    no_nulls("the polars column", x.null_count(), what)
+    if name == "Array":
+        flat = x.explode()
+        if len(x):  # of no rows it makes a null
+            _polars(flat, what)
+    return _no_nat(x.to_numpy(), what), NUMPY
+
+
+def _pandas(x, what):
+    if getattr(x, "nlevels", 1) > 1:
+        raise TypeError(
+            f"{what}: an index of {plural(x.nlevels, 'level')}; pass an array with rows of integers"
+        )
+    column = getattr(x, "array", x)
+    arrow = getattr(column, "_pa_array", None)
+    if arrow is not None:
+        return _from_arrow(arrow, what), NUMPY
+    dtype = x.dtype
+    if isinstance(dtype, np.dtype):
+        return x.to_numpy(), NUMPY
+    if getattr(dtype, "tz", None) is not None:
+        raise TypeError(f"{what}: {NO_TIME_ZONES}")
+    no_nulls("the column", int(x.isna().sum()), what)
+    categories = getattr(dtype, "categories", None)
+    if categories is not None:
+        return take(categories.take(column.codes), what)
+    return x.to_numpy(dtype=getattr(dtype, "numpy_dtype", None)), NUMPY
+
+
+def _frame(x, what):
+    """Rows of a data frame. Its columns must have one type: numpy would choose another for all."""
+    if hasattr(x, "iloc"):
+        columns = [x.iloc[:, i] for i in range(x.shape[1])]
+    else:
+        columns = x.get_columns() if hasattr(x, "get_columns") else x.columns
+    arrays = [take(column, what)[0] for column in columns]
+    types = sorted({str(array.dtype) for array in arrays})
+    if len(types) != 1:
+        raise TypeError(
+            f"{what}: a frame with columns of {' and '.join(types) or 'no type'}; pass one column, or "
+            "columns of one type"
+        )
+    return np.column_stack(arrays), NUMPY
+
+
+def _other(x, what):
+    if hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_device_stream__"):
+        return array_of(x, what)
+    if hasattr(x, "__cuda_array_interface__"):
+        for name in ("cupy", "torch"):
+            if name in sys.modules:  # which sees it where it lies
+                module = sys.modules[name]
+                return take(module.asarray(x) if name == "cupy" else module.as_tensor(x, device="cuda"), what)
+        raise TypeError(
+            f"{what}: a {type(x).__name__} on a GPU; import cupy or torch, which roost's results will be of"
+        )
+    return of_python(x, what), NUMPY
+
+
+# What stands for arrays in pickles is also what copy.copy hands over.
+_takers = dict.fromkeys((JaxCpuArray, UnsignedTensor), lambda x, what: take(x.array, what))
+_takers |= {np.ndarray: _numpy, np.ma.MaskedArray: _masked, list: _other, tuple: _other, int: _other}
+_CLASSES = (
+    ("torch", ("Tensor",), _tensor),
+    ("cupy", ("ndarray",), _cupy_array),
+    ("jax", ("Array",), _jax_array),
+    ("pyarrow", ("Array", "ChunkedArray"), _arrow),
+    ("pyarrow", ("Table", "RecordBatch"), _frame),
+    ("polars", ("Series",), _polars),
+    ("polars", ("DataFrame",), _frame),
+    ("pandas", ("Series", "Index"), _pandas),
+    ("pandas", ("DataFrame",), _frame),
+    ("pandas.api.extensions", ("ExtensionArray",), _pandas),
+)
+
+
+def _taker(x):
+    """How to take arguments of this type; looks only at libraries that somebody has imported."""
+    for module, names, taker in _CLASSES:
+        module = sys.modules.get(module)
+        classes = tuple(getattr(module, name) for name in names if hasattr(module, name))
+        if classes and isinstance(x, classes):
+            break
+    else:
+        taker = _masked if isinstance(x, np.ma.MaskedArray) else _numpy if isinstance(x, np.ndarray) else None
+    if taker is None:
+        return _other
+    _takers[type(x)] = taker
+    return taker
+
+
+_NAMES = {_pandas: "pandas", _polars: "polars", _arrow: "arrow", _other: "other"}
+
+
+def taker_name(x):
+    """ "pandas", "polars" or "arrow" for their columns; "other" for what is of no library that roost knows;
+    None for arrays and frames."""
+    return _NAMES.get(_takers.get(type(x)) or _taker(x))
+
+
+def take_values(x, what):
+    """The same of values. A set has no order in which each would belong to a key."""
+    if isinstance(x, (set, frozenset)):
+        raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
+    return take(x, what)
+
+
+def take(x, what):
+    """The array that `x` is, and its Library. `what` names the argument in errors."""
+    taker = _takers.get(type(x)) or _taker(x)
+    return taker(x, what)
+
+
+def from_arrow(column):
+    """A column of Arrow, pandas or polars as a numpy array, where that is possible without a copy.
+
+    Parameters
+    ----------
+    column : pyarrow.Array, pyarrow.ChunkedArray, pandas.Series, pandas.Index or polars.Series
+        Numbers without nulls. Several chunks are joined, bits become bools, dates 8 bytes, and dictionaries
+        what they stand for: those are copies. Strings become an array of objects.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Raises
+    ------
+    ValueError
+        The column has nulls.
+    """
+    return take(column, "roost.from_arrow")[0]

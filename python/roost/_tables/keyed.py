@@ -1,0 +1,189 @@
+"""What tables have in common."""
+
+from typing import NoReturn
+
+import numpy as np
+
+from .._arrays.exact import plain_number, whole_floats
+from .._arrays.libraries import NUMPY
+from .._arrays.types import BOOL, INT32
+from .._keys import strings
+from .._keys.arrow import ArrowKind
+from .._keys.packing import ColumnsKind, only_column
+from .._keys.words import encode_like, encode_one, encode_row
+
+ASKED = (ColumnsKind, ArrowKind)  # kinds that make the words of queries themselves
+
+
+def is_scalar(x):
+    if hasattr(x, "ndim"):
+        return x.ndim == 0
+    return isinstance(x, (str, bytes)) or not (
+        hasattr(x, "__len__") or hasattr(x, "__arrow_c_device_array__")
+    )
+
+
+def is_one(key):
+    """Whether what stands in brackets is one key: a number, or a row as a tuple."""
+    return is_scalar(key) or (isinstance(key, tuple) and not any(map(is_array, key)))
+
+
+class Table:
+    """What all tables have in common, those of several processes too."""
+
+    _table = None
+    _kind = None
+    _values = None
+    _library = NUMPY
+
+    def _contains(self, keys):
+        library = keys.library
+        found, target = library.output(keys.n, BOOL)
+        self._table.contains(library.place(), keys.words, target)
+        return library.finish(found, BOOL)
+
+    def _find(self, keys, missing):
+        """`missing`: what `Values.one` makes of the value for absent keys."""
+        library, values = keys.library, self._values
+        if values.array is None:
+            results, target = values.output(keys.n, library)
+            self._table.find(library.place(), keys.words, missing, target)
+            return values.finish(results, library)
+        rows, target = library.output(keys.n, INT32)
+        self._table.find_rows(library.place(), keys.words, target)
+        return values.rows(library.finish(rows, INT32), library, missing)
+
+    def _items(self):
+        """Keys, as their kind has them, and values."""
+        keys, values = self._table.items(self._library.place())
+        return self._decode(keys), self._values.decode(values, self._library)
+
+    def _decode(self, words):
+        """Keys from words of the table."""
+        return self._kind.decode(words, self._library)
+
+    def __len__(self):
+        return self._table.size()
+
+    @property
+    def nbytes(self):
+        """The memory of the table, in bytes."""
+        return self._table.bytes()
+
+    def valid(self):
+        """Checks what must hold: looks up every key. For tests."""
+        return self._table.valid(self._library.place())
+
+
+class Keyed(Table):
+    """What the tables of one process have in common."""
+
+    _home = None  # the place where it was built, whose stream it needs
+
+    def _queries(self, keys, what):
+        kind, home = self._kind, self._library
+        if kind.__class__ in ASKED:
+            return kind.queries(keys, home, what)
+        try:
+            return encode_like(keys, kind, home, what)
+        except (TypeError, ValueError):
+            column = only_column(keys, what)
+            if column is None or isinstance(column.array, strings.Texts):
+                raise
+        keys = encode_like(column.array, kind, home, what)
+        if column.valid is not None:
+            keys.words = np.array(keys.words).view(np.uint8).reshape(keys.n, kind.word_bytes)
+            keys.words[~column.there] = self._absent_word()
+        return keys
+
+    def _absent_word(self):
+        """A word that no key of a table of numbers is, as nearly all are."""
+        random = np.random.default_rng(0)
+        while True:
+            words = random.integers(0, 256, (1024, self._kind.word_bytes), np.uint8)
+            found = np.empty(1024, np.bool_)
+            self._table.contains(self._library.place(), words, found)
+            if not found.all():
+                return words[np.argmin(found)]
+
+    @whole_floats
+    def _query(self, key):
+        """The Keys of one key."""
+        what = f"roost.{type(self).__name__}"
+        if self._kind.__class__ in ASKED:
+            return self._kind.query(key, self._library, what)
+        if isinstance(key, (list, tuple)):
+            key = tuple(map(plain_number, key))
+        elif not is_scalar(key):
+            return encode_row(key, self._kind, self._library, what)
+        return encode_one(plain_number(key), self._kind, self._library, what)
+
+    def contains(self, keys):
+        """For each key whether it is there: an array of bool.
+
+        Parameters
+        ----------
+        keys : array of n keys, or several columns
+            Of the type of the table's keys, or one whose every value that type can hold; columns as those of
+            `Index.get_indexer`.
+        """
+        return self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
+
+    def __contains__(self, key):
+        return self._present(key) is not None
+
+    def _present(self, key):
+        """The Keys of one key, if it is there."""
+        try:
+            keys = self._query(key)
+        except (OverflowError, TypeError, ValueError):  # what no key of this type is
+            return None
+        return keys if self._contains(keys)[0] else None
+
+    def _one_there(self, key):
+        """The Keys of one key; KeyError if it is absent."""
+        try:
+            keys = self._query(key)
+        except OverflowError:  # a number that no key of this type is
+            raise KeyError(key) from None
+        if not self._contains(keys)[0]:
+            raise KeyError(key)
+        return keys
+
+    def _all_there(self, keys, instead):
+        """The Keys of an array of keys; KeyError if one is absent. `instead`: what takes absent keys."""
+        keys = self._queries(keys, f"roost.{type(self).__name__}")
+        found = self._contains(keys)
+        if not found.all():
+            raise KeyError(f"{int((~found).sum())} of {len(found)} keys are absent; {instead}")
+        return keys
+
+    __reversed__ = None  # or Python would look up the keys 0, 1, ...
+
+    def __setitem__(self, key, value) -> NoReturn:
+        self._never_changes()
+
+    def __delitem__(self, key) -> NoReturn:
+        self._never_changes()
+
+    def _never_changes(self):
+        raise TypeError(
+            f"roost.{type(self).__name__}: it never changes; build another, or use a ConcurrentMap or Store"
+        )
+
+    def _pickled(self, keys, *values):
+        """What pickle stores for keys, as their kind has them, and values."""
+        library = self._library
+        return self._kind.pickled(keys, library), *(library.pickled(array) for array in values)
+
+    def _keys(self):
+        """The distinct keys, as their kind has them."""
+        return self._decode(self._table.items(self._library.place())[0])
+
+    def _iterate(self):
+        return iter(self._kind.python(self._keys(), self._library))
+
+    def __repr__(self):
+        return (
+            f"roost.{type(self).__name__}({len(self)} keys of type {self._kind.dtype}, {self.nbytes} bytes)"
+        )

@@ -1,0 +1,233 @@
+"""Map, Set, MultiMap: tables that are built once."""
+
+import numpy as np
+
+from .._arrays.types import INT64
+from .._keys.packing import encode_table
+from .._options import check_rows
+from .keyed import Keyed, is_one
+from .values import Values
+
+
+class Mapping(Keyed):
+    """What tables of keys and values have in common."""
+
+    def find(self, keys, missing=0):
+        """The value of each key, `missing` for those that are absent.
+
+        Parameters
+        ----------
+        keys : array of m keys, or several columns
+        missing : a value
+            By default 0, which for dates is 1970-01-01, and for bytes is empty. If a stored value can be 0,
+            pass another one to tell absent keys apart, or use `contains`; ``table[keys]`` raises KeyError.
+
+        Returns
+        -------
+        array of m values
+        """
+        what = f"roost.{type(self).__name__}.find"
+        return self._find(self._queries(keys, what), self._values.one(missing, what))
+
+    def get(self, key, default=None):
+        """The value of one key, or `default`. A key of several columns is a tuple; None is a null."""
+        keys = self._present(key)
+        return default if keys is None else self._one_value(keys)
+
+    def __getitem__(self, key):
+        """The value of one key, or of each of an array of keys; KeyError if one is absent."""
+        if is_one(key):
+            return self._one_value(self._one_there(key))
+        return self._find(self._all_there(key, "find() has a value for these"), self._values.one(0, ""))
+
+    def _one_value(self, keys):
+        value, values = self._find(keys, self._values.one(0, ""))[0], self._values
+        keep = values.tail or self._records or getattr(values.dtype, "kind", "f") in "mM"
+        return value if keep else value.item()
+
+    @property
+    def _records(self):
+        return getattr(self._values.dtype, "names", None)
+
+    def items(self):
+        """Two arrays: all keys, and their values, in no particular order. Keys of several columns come in the
+        form that they came in: a tuple of arrays, or a frame."""
+        keys, values = self._items()
+        return self._kind.result(keys, self._library), values
+
+    def keys(self):
+        """All keys, in the order of `items`."""
+        return self._kind.result(self._keys(), self._library)
+
+    def values(self):
+        """All values, in the order of `items`."""
+        return self.items()[1]
+
+    def __iter__(self):
+        return self._iterate()
+
+
+class Map(Mapping):
+    """A map that is built once from arrays, and then only asked: the fastest table.
+
+    Parameters
+    ----------
+    keys : array of n keys, or several columns
+        As for `Index`. If a key comes several times, its first value counts. Or a dict, which has the values,
+        too.
+    values : array of n values
+        Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes lie in the table; of larger ones
+        the map keeps a copy beside it.
+
+    Notes
+    -----
+    Never changes, so that any number of threads may ask.
+
+    Examples
+    --------
+    >>> import numpy, roost
+    >>> prices = roost.Map(numpy.array([7, 8]), numpy.array([1.5, 2.5]))
+    >>> prices.find(numpy.array([8, 9]), missing=-1)
+    array([ 2.5, -1. ])
+    >>> prices[7]
+    1.5
+    """
+
+    def __init__(self, keys, values=None):
+        what = "roost.Map"
+        if values is None:
+            if not isinstance(keys, dict):
+                raise TypeError(f"{what}: no values; pass an array of them, one for each key, or a dict")
+            keys, values = list(keys), list(keys.values())
+        keys = encode_table(keys, what)
+        self._kind, self._library = keys.kind, keys.library
+        values = self._values = Values(values, keys, what)
+        module, place = keys.library.module, keys.library.place()
+        self._home = place
+        if values.bytes is None:
+            check_rows(keys.n, INT64, what)
+            values.keep()
+            self._table = module.make_index(place, keys.words)
+        else:
+            self._table = module.make_map(place, keys.words, values.take_words())
+
+    def __reduce__(self):
+        return Map, self._pickled(*self._items())
+
+
+class Set(Keyed):
+    """A set of keys that is built once: ``Set(y).contains(x)`` is ``isin(x, y)``, with one build for many
+    questions.
+
+    Parameters
+    ----------
+    keys : array of n keys, or several columns
+        As for `Index`.
+    """
+
+    def __init__(self, keys):
+        keys = encode_table(keys, "roost.Set")
+        self._kind, self._library = keys.kind, keys.library
+        self._home = keys.library.place()
+        self._table = keys.library.module.make_set(self._home, keys.words)
+
+    def keys(self):
+        """All keys, each once, in no particular order, in the form that they came in."""
+        return self._kind.result(self._keys(), self._library)
+
+    def __iter__(self):
+        return self._iterate()
+
+    def __reduce__(self):
+        return Set, self._pickled(self._keys())
+
+
+class MultiMap(Keyed):
+    """A map that has all values of a key, in the order of the input.
+
+    Parameters
+    ----------
+    keys : array of n keys, or several columns
+        As for `Index`.
+    values : array of n values
+        As for `Map`. Those of other sizes than 4 and 8 bytes lie in an array beside the table.
+
+    Examples
+    --------
+    >>> import numpy, roost
+    >>> parcels = roost.MultiMap(numpy.array([1, 2, 1]), numpy.array([10., 20., 30.]))
+    >>> parcels.find(numpy.array([1, 5, 2]))
+    (array([0, 2, 2, 3]), array([10., 30., 20.]))
+    >>> parcels[1]
+    array([10., 30.])
+    """
+
+    __iter__ = None  # of keys or of pairs? `items` has both
+
+    def __init__(self, keys, values):
+        what = "roost.MultiMap"
+        keys = encode_table(keys, what)
+        self._kind, self._library = keys.kind, library = keys.kind, keys.library
+        values = self._values = Values(values, keys, what)
+        if values.size in (4, 8):
+            words = values.take_words()
+        else:
+            check_rows(keys.n, INT64, what)
+            values.keep()
+            words = library.column(library.of_numpy(np.arange(keys.n, dtype=np.uint32)))
+        self._home = library.place()
+        self._table = library.module.make_multimap(self._home, keys.words, words)
+
+    def __len__(self):
+        """The number of pairs."""
+        return self._table.size()
+
+    @property
+    def key_count(self):
+        """The number of distinct keys."""
+        return self._table.key_count()
+
+    def count(self, keys):
+        """How many values each key has: int64."""
+        keys = self._queries(keys, "roost.MultiMap.count")
+        library = keys.library
+        counts, target = library.output(keys.n, INT64)
+        self._table.count(library.place(), keys.words, target)
+        return library.finish(counts, INT64)
+
+    def find(self, keys):
+        """All values of m keys.
+
+        Returns
+        -------
+        offsets : int64 array of m + 1 numbers
+        values : array
+            Those of ``keys[i]`` are ``values[offsets[i]:offsets[i + 1]]``.
+        """
+        keys = self._queries(keys, "roost.MultiMap.find")
+        library = keys.library
+        offsets, values = self._table.find(library.place(), keys.words)
+        return library.adopt(offsets, INT64), self._values.decode(values, library)
+
+    def __getitem__(self, key):
+        """All values of one key, in the order of the input; KeyError if it is absent."""
+        if not is_one(key):
+            raise TypeError("roost.MultiMap[key]: give one key; find() has the values of several keys")
+        _, values = self._table.find(self._library.place(), self._one_there(key).words)
+        return self._values.decode(values, self._library)
+
+    def find_pairs(self, keys):
+        """All values of m keys, beside the number of each one's key in `keys`: (int64 array, values)."""
+        keys = self._queries(keys, "roost.MultiMap.find_pairs")
+        library = keys.library
+        numbers, values = self._table.find_pairs(library.place(), keys.words)
+        return library.adopt(numbers, INT64), self._values.decode(values, library)
+
+    def items(self):
+        """Two arrays: the key and the value of each pair; the values of a key side by side. Keys of several
+        columns come in the form that they came in: a tuple of arrays, or a frame."""
+        keys, values = self._items()
+        return self._kind.result(keys, self._library), values
+
+    def __reduce__(self):
+        return MultiMap, self._pickled(*self._items())
