@@ -16,6 +16,7 @@ MOST_ROWS = 2**32 - 2
 
 
 def rows_type(index_dtype, what):
+    """The type of row numbers that `index_dtype` names."""
     if index_dtype == "int64":
         return INT64
     name = index_dtype if isinstance(index_dtype, type) else str(index_dtype).replace("torch.", "")
@@ -29,6 +30,7 @@ def rows_type(index_dtype, what):
 
 
 def integer(n, what, name):
+    """A whole number of Python, numpy or another library as an int."""
     try:
         if getattr(n, "ndim", None) == 0 and hasattr(n, "item"):  # of CuPy, which is no index
             n = n.item()
@@ -40,12 +42,14 @@ def integer(n, what, name):
 
 
 def flag(x, what, name):
+    """True or False, of Python or numpy, as a bool."""
     if not isinstance(x, (bool, np.bool_)):
         raise TypeError(f"{what}: {name}={x!r}; give True or False")
     return bool(x)
 
 
 def whole_number(n, what, name):
+    """A whole number from 0 to 2^63 - 1 as an int."""
     n = integer(n, what, name)
     if not 0 <= n < 2**63:
         raise ValueError(f"{what}: {name}={n}; give 0 or more, and less than 2^63")
@@ -53,6 +57,7 @@ def whole_number(n, what, name):
 
 
 def check_rows(n, rows, what):
+    """Raises an OverflowError if there are too many rows, or too many for a type of row numbers."""
     if n > MOST_ROWS:
         raise OverflowError(f"{what}: {n} rows; at most 2^32 - 2 at once")
     if rows is INT32 and n > 2**31 - 1:
@@ -117,6 +122,7 @@ def naming_files(what):
 
 
 def load_factor_of(x, what):
+    """A load factor as a float."""
     if not isinstance(x, numbers.Real) or isinstance(x, bool):
         raise TypeError(f"{what}: load_factor={shown(x)}; give a load factor from 0.01 to 1")
     if not 0.01 <= x <= 1:

@@ -16,6 +16,7 @@ import roost
 import roost.distributed
 import roost.sparse
 import roost.match
+import roost.solids
 import roost.stars
 
 
@@ -310,8 +311,8 @@ def test_set_threads(threads):
 
 @pytest.mark.parametrize(
     "module",
-    [roost, roost._functions, roost._group_by, roost._tables, roost.sparse, roost.distributed]
-    + [roost.match, roost.stars],
+    [roost, roost._functions, roost._group_by, roost._tables.index, roost._tables.maps]
+    + [roost._tables.changing, roost.sparse, roost.distributed, roost.match, roost.solids, roost.stars],
 )
 def test_examples_in_docstrings(module):
     failed, tried = doctest.testmod(module)

@@ -41,7 +41,7 @@ STUBS = {
     "roost.stars": Stub("roost.stars", "stars.pyi"),
 }
 if importlib.util.find_spec("torch"):
-    STUBS["roost.torch"] = Stub("roost.torch", "torch.pyi")
+    STUBS["roost.torch"] = Stub("roost.torch", "torch/__init__.pyi")
     STUBS["roost.sparse.nn"] = Stub("roost.sparse.nn", "sparse/nn.pyi")
 
 

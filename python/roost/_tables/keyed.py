@@ -9,7 +9,7 @@ from .._arrays.libraries import NUMPY
 from .._arrays.types import BOOL, INT32
 from .._keys import strings
 from .._keys.arrow import ArrowKind
-from .._keys.packing import ColumnsKind, only_column
+from .._keys.packing import ColumnsKind, is_array, only_column
 from .._keys.words import encode_like, encode_one, encode_row
 
 ASKED = (ColumnsKind, ArrowKind)  # kinds that make the words of queries themselves
