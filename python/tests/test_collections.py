@@ -204,10 +204,21 @@ def test_features_are_kept_or_refused(device):
         bags(Jagged(["x", "x"], some(1, 2), some(1, 1)))
     with pytest.raises(TypeError, match="int64"):
         bags(Jagged(["x", "y"], some(1.0, 2.0), some(1, 1)))
-    weighted = Jagged(["x", "y"], some(1, 2), some(1, 1))
-    weighted.weights_or_none = lambda: some(0.5, 0.5)
-    with pytest.raises(ValueError, match="weights"):
+    weighted = Jagged(["x", "y"], some(1, 2, 3), some(1, 2))
+    weighted.weights_or_none = lambda: some(0.5, 0.25, 3.0)
+    with pytest.raises(ValueError, match="features with weights"):
         bags(weighted)
+    takes = roost.torch.EmbeddingBagCollection([config], is_weighted=True, device=device)
+    rows = takes.embedding_bags["x"].find(some(1, 2, 3))[0]
+    torch.testing.assert_close(takes(weighted)["x"], rows[:1] * 0.5)
+    torch.testing.assert_close(takes(weighted)["y"], rows[1:2] * 0.25 + rows[2:] * 3)
+    with pytest.raises(ValueError, match="features without weights"):
+        takes(Jagged(["x", "y"], some(1, 2), some(1, 1)))
+    weighted.weights_or_none = lambda: some(0.5, 0.25)
+    with pytest.raises(ValueError, match="2 weights of 3 ids"):
+        takes(weighted)
+    with pytest.raises(ValueError, match="'mean'"):
+        roost.torch.EmbeddingBagCollection([config | {"pooling": "mean"}], is_weighted=True, device=device)
     right = Jagged(["x", "y"], some(1, 2), some(1, 1))
     without = {
         name: types.SimpleNamespace(

@@ -173,16 +173,18 @@ def steps_are_those_of_one_table(rank, size, options, mode, device="cpu"):
     near = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 0.06, "atol": 0.06}
     # Sums of many rows, each of which is rounded.
     near_sums = near
-    if mode == "sum":
+    if mode in ("sum", "weighted"):
         near_sums = {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 0.05, "atol": 3}
     scored = options.get("policy") == "score"
     for step in range(9):
         batches = Batches(rank, size, step, one.features, mode is not None, device=device)
-        kind = {} if mode is None else {"mode": mode}
+        kind = all_kind = {} if mode is None else {"mode": mode}
         (ids, offsets), named = batches.arguments(False, scored)
-        out = table(ids, offsets, **named, **kind)
         (all_ids, all_offsets), all_named = batches.arguments(True, scored)
-        expected = one(all_ids, all_offsets, **all_named, **kind)
+        if mode == "weighted":
+            kind, all_kind = ({"per_sample_weights": torch.cos(x.float())} for x in (ids, all_ids))
+        out = table(ids, offsets, **named, **kind)
+        expected = one(all_ids, all_offsets, **all_named, **all_kind)
         assert out.dtype == dtype
         torch.testing.assert_close(out, expected[batches.mine], **near_sums)
         (out * batches.weights[batches.mine]).sum().backward()
@@ -731,7 +733,13 @@ OPTIONS = {
 @pytest.mark.parametrize(
     "options, mode",
     [*((name, None) for name in OPTIONS)]
-    + [("adam", "sum"), ("rowwise, lfu, features", "mean"), ("score, features", "sum"), ("bfloat16", "sum")],
+    + [
+        ("adam", "sum"),
+        ("adam", "weighted"),
+        ("rowwise, lfu, features", "mean"),
+        ("score, features", "sum"),
+        ("bfloat16", "sum"),
+    ],
 )
 def test_steps_are_those_of_one_table(ranks, options, mode):
     ranks(steps_are_those_of_one_table, OPTIONS[options], mode)

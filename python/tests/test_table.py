@@ -65,7 +65,7 @@ def test_it_learns_as_torch_does(device, optimizer, dim):
     assert table.counts()["updates"] == 20
 
 
-@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "weighted"])
 @pytest.mark.parametrize("n", SIZES)
 def test_bags_are_those_of_embedding_bag(device, mode, n):
     ids = ids_of(n, n, 400, device)
@@ -73,10 +73,14 @@ def test_bags_are_those_of_embedding_bag(device, mode, n):
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), cuts]).to(device)
     table = roost.torch.Table(5, 4000, optimizer="sgd", lr=1.0, device=device)
     distinct, inverse = torch.unique(ids, return_inverse=True)
-    bag = torch.nn.EmbeddingBag(max(len(distinct), 1), 5, mode=mode).to(device)
+    mine, theirs, kind = {}, {}, "mean" if mode == "mean" else "sum"
+    if mode == "weighted":
+        numbers = torch.randn(n, device=device)
+        mine, theirs = ({"per_sample_weights": numbers.clone().requires_grad_()} for _ in range(2))
+    bag = torch.nn.EmbeddingBag(max(len(distinct), 1), 5, mode=kind).to(device)
     if n:
         table.insert(distinct, bag.weight.detach()[: len(distinct)])
-    out, expected = table(ids, offsets, mode=mode), bag(inverse, offsets)
+    out, expected = table(ids, offsets, mode=kind, **mine), bag(inverse, offsets, **theirs)
     torch.testing.assert_close(out, expected, atol=1e-4, rtol=1e-4)
     weights = torch.randn_like(expected)
     (out * weights).sum().backward()
@@ -87,10 +91,13 @@ def test_bags_are_those_of_embedding_bag(device, mode, n):
         atol=1e-3,
         rtol=1e-3,
     )
+    for name, given in mine.items():
+        torch.testing.assert_close(given.grad, theirs[name].grad, atol=1e-3, rtol=1e-3)
     last = torch.cat([offsets, offsets.new_full((1,), n)])
     with torch.no_grad():
         assert torch.equal(
-            table.eval()(ids, last, mode=mode, include_last_offset=True), table(ids, offsets, mode=mode)
+            table.eval()(ids, last, mode=kind, include_last_offset=True, **mine),
+            table(ids, offsets, mode=kind, **mine),
         )
 
 
@@ -465,9 +472,23 @@ def test_numbers_are_kept_or_refused(device):
         for offsets in ([1, 2], [0, 7], [0, 4, 3]):
             with pytest.raises(ValueError, match="offsets"):
                 table(ids, torch.tensor(offsets))
+            with pytest.raises(ValueError, match="offsets"):
+                table(ids, torch.tensor(offsets), per_sample_weights=torch.ones(6))
     else:
         with pytest.raises(ValueError, match="on cpu"):
             table(ids.cpu())
+    offsets = torch.tensor([0, 3], device=device)
+    for wrong, error in (
+        ({"per_sample_weights": torch.ones(6, dtype=torch.int64, device=device)}, TypeError),
+        ({"per_sample_weights": [1.0] * 6}, TypeError),
+        ({"per_sample_weights": torch.ones(5, device=device)}, ValueError),
+        ({"per_sample_weights": torch.ones(6, 1, device=device)}, ValueError),
+        ({"per_sample_weights": torch.ones(6, device=device), "mode": "mean"}, ValueError),
+    ):
+        with pytest.raises(error, match="weights"):
+            table(ids, offsets, **wrong)
+    with pytest.raises(ValueError, match="weights"):
+        table(ids, per_sample_weights=torch.ones(6, device=device))
     assert len(table) == 0 and table.counts()["steps"] == 0
 
 

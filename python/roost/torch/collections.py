@@ -6,6 +6,7 @@ import zlib
 
 import torch
 
+from .._options import flag
 from .sharded import ShardedTable
 from .table import Table
 
@@ -39,7 +40,7 @@ class _JaggedRows:
 class _Features:
     """What a KeyedJaggedTensor, or something of its shape, has of each feature."""
 
-    def __init__(self, given, what):
+    def __init__(self, given, what, weighted):
         ends = "offset_per_key" if hasattr(given, "offset_per_key") else "offsets"
         calls = [getattr(given, name, None) for name in ("keys", "values", "lengths", ends)]
         right = not isinstance(given, torch.Tensor) and all(map(callable, calls))
@@ -48,11 +49,18 @@ class _Features:
                 f"{what}: features of type {type(given).__name__}; pass a KeyedJaggedTensor, or something "
                 "with its keys(), values(), lengths() and offsets(), the last three of them tensors"
             )
-        for name in ("weights_or_none", "inverse_indices_or_none", "variable_stride_per_key"):
+        for name in ("inverse_indices_or_none", "variable_stride_per_key"):
             value = getattr(given, name, lambda: None)()
             if value is not None and value is not False:
                 raise ValueError(f"{what}: {name.removesuffix('_or_none')}, which tables do not take")
         self.what, self._keys, self._values = what, list(given.keys()), given.values()
+        self._weights = getattr(given, "weights_or_none", lambda: None)()
+        if weighted != (self._weights is not None):
+            raise ValueError(
+                f"{what}: features with{'out' if weighted else ''} weights, and is_weighted={weighted}"
+            )
+        if weighted and self._weights.shape != self._values.shape:
+            raise ValueError(f"{what}: {len(self._weights)} weights of {len(self._values)} ids")
         self._lengths, n = given.lengths(), len(self._keys)
         if len(set(self._keys)) != n or n == 0 or len(self._lengths) % n:
             raise ValueError(f"{what}: {len(self._lengths)} lengths of features {self._keys}")
@@ -74,20 +82,25 @@ class _Features:
         self.jagged = classes.JaggedTensor if torchrec else _JaggedRows
 
     def of(self, names):
-        """The ids of some features, one after the other, how many each has, and the lengths of all bags."""
+        """The ids of some features, one after the other, how many each has, the lengths of all bags, and the
+        weights of the ids, or None."""
         absent = [name for name in names if name not in self._keys]
         if absent:
             raise KeyError(f"{self.what}: no feature {absent[0]!r} among {self._keys}")
         at = [self._keys.index(name) for name in names]
-        parts = [self._values[self._starts[k] : self._starts[k + 1]] for k in at]
+        parts, weights = (
+            None if all is None else [all[self._starts[k] : self._starts[k + 1]] for k in at]
+            for all in (self._values, self._weights)
+        )
         lengths = [self._lengths[k * self.stride : (k + 1) * self.stride] for k in at]
-        return torch.cat(parts), [len(part) for part in parts], torch.cat(lengths)
+        counts = [len(part) for part in parts]
+        return torch.cat(parts), counts, torch.cat(lengths), None if weights is None else torch.cat(weights)
 
 
 class _Collection(torch.nn.Module):
     """Tables, each with the names of its features."""
 
-    _pools = False
+    _pools = _weighted = False
 
     def __init__(self, configs, *, table=Table, **options):
         super().__init__()
@@ -129,7 +142,7 @@ class _Collection(torch.nn.Module):
         tables = list(getattr(self, self._attribute).values())
 
         def read():
-            features = _Features(given, f"roost.torch.{type(self).__name__}")
+            features = _Features(given, f"roost.torch.{type(self).__name__}", self._weighted)
             return features, [features.of(names) for _, names, _ in self._about]
 
         # All of them, before a table changes; no rank waits for one that has failed.
@@ -152,6 +165,8 @@ class EmbeddingBagCollection(_Collection):
     table : callable
         Makes the table of a config from its dim, capacity and options: `Table`, or `ShardedTable` for several
         ranks.
+    is_weighted : bool
+        Whether features have weights of ids, which each row is multiplied by; then all poolings are "sum".
     **options
         Of all tables. `initializer` is by default that of TorchRec: uniform numbers up to
         ``num_embeddings ** -0.5``, or those of the config. `seed`: each table adds a number that its name
@@ -170,13 +185,22 @@ class EmbeddingBagCollection(_Collection):
 
     _pools, _attribute = True, "embedding_bags"
 
+    def __init__(self, configs, *, table=Table, is_weighted=False, **options):
+        what = f"roost.torch.{type(self).__name__}"
+        weighted = flag(is_weighted, what, "is_weighted")
+        super().__init__(configs, table=table, **options)
+        self._weighted = weighted
+        if weighted and any(pooling == "mean" for *_, pooling in self._about):
+            raise ValueError(f"{what}: is_weighted=True, and a table of pooling 'mean'; give 'sum'")
+
     def forward(self, features):
         """The pooled rows of each feature.
 
         Parameters
         ----------
         features : KeyedJaggedTensor of TorchRec
-            Or anything with its `keys()`, `values()`, `lengths()` and `offsets()`; without weights of ids.
+            Or anything with its `keys()`, `values()`, `lengths()` and `offsets()`; and, with `is_weighted`, its
+            `weights_or_none()`.
 
         Returns
         -------
@@ -186,8 +210,9 @@ class EmbeddingBagCollection(_Collection):
         """
         features, each = self._each(features)
         keys, dims, pooled = [], [], []
-        for table, names, pooling, ids, _, lengths in each:
-            rows = table(ids, _offsets(lengths), mode=pooling, include_last_offset=True).float()
+        for table, names, pooling, ids, _, lengths, weights in each:
+            options = {} if weights is None else {"per_sample_weights": weights}
+            rows = table(ids, _offsets(lengths), mode=pooling, include_last_offset=True, **options).float()
             keys += names
             dims += [rows.shape[1]] * len(names)
             pooled += rows.split(features.stride) if features.stride else [rows] * len(names)
@@ -223,7 +248,7 @@ class EmbeddingCollection(_Collection):
         """
         features, each = self._each(features)
         result = {}
-        for table, names, _, ids, counts, lengths in each:
+        for table, names, _, ids, counts, lengths, _ in each:
             rows = table(ids).float().split(counts)
             parts = lengths.split(features.stride) if features.stride else [lengths] * len(names)
             for name, values, its in zip(names, rows, parts, strict=True):

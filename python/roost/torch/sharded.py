@@ -351,12 +351,22 @@ class ShardedTable(torch.nn.Module):
         return self._sum("capacity", lambda: self.local.capacity)
 
     @torch.compiler.disable  # torch would merge or drop calls, which change rows
-    def forward(self, ids, offsets=None, *, table=0, scores=None, mode="sum", include_last_offset=False):
+    def forward(
+        self,
+        ids,
+        offsets=None,
+        *,
+        table=0,
+        scores=None,
+        mode="sum",
+        include_last_offset=False,
+        per_sample_weights=None,
+    ):
         """The rows of this rank's ids, or bags of ids.
 
         Parameters
         ----------
-        ids, offsets, table, scores, mode, include_last_offset
+        ids, offsets, table, scores, mode, include_last_offset, per_sample_weights
             As `Table` takes them.
 
         Returns
@@ -367,12 +377,22 @@ class ShardedTable(torch.nn.Module):
 
         def begin():
             mean = self.local._is_mean(mode)
-            batch = _Batch(self.local, ids, offsets, table, scores, mean, include_last_offset, training)
+            batch = _Batch(
+                self.local,
+                ids,
+                offsets,
+                table,
+                scores,
+                mean,
+                include_last_offset,
+                training,
+                per_sample_weights,
+            )
             return _Trip(self, batch, mean, once=True)
 
         if not training:
             trip, rows = self._find("forward in evaluation", begin)
-            return trip.spread(rows[0])
+            return trip.batch.pooled(trip.spread(rows[0]))
         kind = f"forward to {'learn' if learns else 'train'}, lr={self.lr}"
         trip = self._send(kind, begin)
         self._passes += 1  # all ranks have made this call
@@ -387,8 +407,9 @@ class ShardedTable(torch.nn.Module):
         (out, rows), _ = self._ranks.together(self._call("the lookup of forward"), look_up)
         self._ranks.exchange(out, trip.into, rows, trip.out)
         if not learns:
-            return trip.spread(rows)
-        return _Learning.apply(torch.empty(0, device=rows.device, requires_grad=True), self, trip, rows)
+            return trip.batch.pooled(trip.spread(rows))
+        anchor = torch.empty(0, device=rows.device, requires_grad=True)
+        return trip.batch.pooled(_Learning.apply(anchor, self, trip, rows))
 
     def prefetch(self, ids, *, table=0):
         """Brings the rows of the ids of this rank's next step to the GPUs that own them, as `Table.prefetch`

@@ -77,8 +77,19 @@ class _Lookup(torch.autograd.Function):
 class _Batch:
     """The ids of a call, checked, and what C++ takes of them."""
 
+    _pool = None  # offsets and weights of bags that torch adds up
+
     def __init__(
-        self, table, ids, offsets=None, feature=0, scores=None, mean=False, include_last=False, changes=False
+        self,
+        table,
+        ids,
+        offsets=None,
+        feature=0,
+        scores=None,
+        mean=False,
+        include_last=False,
+        changes=False,
+        weights=None,
     ):
         what, library = table._what, table._library
         if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int64, torch.int32, torch.uint8):
@@ -91,6 +102,9 @@ class _Batch:
         self.ids = ids.detach().reshape(-1).to(torch.int64).contiguous()
         n = self.ids.shape[0]
         self.offsets = None if offsets is None else self._offsets(table, ids, offsets, include_last)
+        if weights is not None:
+            self._pool = self.offsets, self._weights(table, weights, mean)
+            self.offsets = None
         self.feature, self.features = self._features(table, feature, n)
         self.scores = None
         if scores is not None and changes:
@@ -116,6 +130,38 @@ class _Batch:
 
     def out_shape(self, dim):
         return (*self.shape, dim) if self.offsets is None else (self.rows, dim)
+
+    def pooled(self, rows):
+        """What a call returns: the rows looked up, or their sums with weights."""
+        if self._pool is None:
+            return rows
+        offsets, weights = self._pool
+        if len(rows) == 0:  # zeros with a backward pass
+            return (rows.sum(0) + weights.sum().to(rows.dtype)).repeat(len(offsets) - 1, 1)
+        sums = torch.nn.functional.embedding_bag(
+            torch.arange(len(rows), device=rows.device),
+            rows.float(),
+            offsets,
+            mode="sum",
+            per_sample_weights=weights.float(),
+            include_last_offset=True,
+        )
+        return sums.to(rows.dtype)
+
+    def _weights(self, table, weights, mean):
+        what = f"{table._what}: per_sample_weights"
+        if self.offsets is None or mean:
+            raise ValueError(f"{what} need offsets and mode 'sum'")
+        if not isinstance(weights, torch.Tensor) or not weights.is_floating_point():
+            given = getattr(weights, "dtype", type(weights).__name__)
+            raise TypeError(f"{what} of type {given}; pass a tensor of floats")
+        table._same_device(weights, "per_sample_weights")
+        if weights.shape != self.shape:
+            raise ValueError(
+                f"{what} of shape {tuple(weights.shape)} for ids of shape {tuple(self.shape)}; give one number "
+                "for each id"
+            )
+        return weights
 
     def _offsets(self, table, ids, offsets, include_last):
         what = table._what
@@ -379,7 +425,17 @@ class Table(torch.nn.Module):
         self._table.set_rates(self._place(), module.Rates(*self._rates))
 
     @torch.compiler.disable  # torch would merge or drop calls, which change rows
-    def forward(self, ids, offsets=None, *, table=0, scores=None, mode="sum", include_last_offset=False):
+    def forward(
+        self,
+        ids,
+        offsets=None,
+        *,
+        table=0,
+        scores=None,
+        mode="sum",
+        include_last_offset=False,
+        per_sample_weights=None,
+    ):
         """The rows of ids, or of bags of ids.
 
         Parameters
@@ -396,18 +452,33 @@ class Table(torch.nn.Module):
             "sum" or "mean" of a bag.
         include_last_offset : bool
             Whether the last offset is the number of ids.
+        per_sample_weights : tensor of a float for each id, optional
+            With offsets and mode "sum": each row is multiplied by its weight before it is added. Weights get
+            gradients. Takes memory for a row of float32 for each id, as bags without weights do not.
 
         Returns
         -------
         tensor of the shape of `ids` and one dimension of `dim` more, or of a row for each bag
         """
         mean = self._is_mean(mode)
-        batch = _Batch(self, ids, offsets, table, scores, mean, include_last_offset, self.training)
+        batch = _Batch(
+            self,
+            ids,
+            offsets,
+            table,
+            scores,
+            mean,
+            include_last_offset,
+            self.training,
+            per_sample_weights,
+        )
         if not self.training:
-            return self._find(batch)[0]
-        if torch.is_grad_enabled():
-            return _Lookup.apply(self._anchor, self, batch)
-        return self._look_up(batch)[0]
+            rows = self._find(batch)[0]
+        elif torch.is_grad_enabled():
+            rows = _Lookup.apply(self._anchor, self, batch)
+        else:
+            rows = self._look_up(batch)[0]
+        return batch.pooled(rows)
 
     def _outputs(self, batch):
         out = torch.empty(batch.out_shape(self.dim), dtype=self.dtype, device=self.device)
@@ -867,7 +938,7 @@ class Table(torch.nn.Module):
             self._restore(state, capacity, seed, counts["steps"], counts["updates"])
         return result
 
-    def check_rows(self, ids, rows):
+    def _check_rows(self, ids, rows):
         if not isinstance(rows, torch.Tensor) or rows.dtype != self.dtype:
             raise TypeError(f"{self._what}: rows of another type than {self.dtype}; convert them first")
         if rows.shape != (*ids.shape, self.dim):
