@@ -90,12 +90,11 @@ class star_solver {
                                                  const solve_options& options) const = 0;
 };
 
-/// Fills in the patterns of a database that has stars and limits, which takes out the stars that it does not
-/// need. `milliseconds`: what the place took, without copies.
-using build_patterns = std::function<double(star_database&)>;
 using use_solver = std::function<void(const star_solver&)>;
 
-/// On the host, or on the current CUDA device.
+/// Fills in the patterns of a database that has stars and limits, and takes out the stars that it does not
+/// need; on the host, or on the current CUDA device. Returns the milliseconds that the place took, without
+/// copies.
 double build_patterns_on_host(int threads, star_database& database);
 double build_patterns_on_cuda(star_database& database);
 void with_solver_on_host(int threads, const star_database& database, const use_solver& use);
