@@ -166,7 +166,7 @@ class EmbeddingBagCollection(_Collection):
         Makes the table of a config from its dim, capacity and options: `Table`, or `ShardedTable` for several
         ranks.
     is_weighted : bool
-        Whether features have weights of ids, which each row is multiplied by; then all poolings are "sum".
+        Whether ids have weights, by which their rows are multiplied; all poolings are then "sum".
     **options
         For all tables. `initializer` is by default that of TorchRec: uniform numbers up to
         ``num_embeddings ** -0.5``, or within the limits of the config. `seed`: each table adds a number that
