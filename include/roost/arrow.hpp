@@ -11,12 +11,11 @@
 #include "roost/columns.hpp"
 #include "roost/texts.hpp"
 
-/// \file
-/// Columns of Arrow as keys: what polars, pyarrow, DuckDB and others hand over by Arrow's C data interface is
-/// read where it lies. Needs the header xxhash.h.
+/// \file Arrow columns as keys: columns that polars, pyarrow, DuckDB and others pass through Arrow's C data
+/// interface are read in place. Needs the header xxhash.h.
 
 // The structs of https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and
-// CDeviceDataInterface.html, by the names and guards that these pages prescribe.
+// CDeviceDataInterface.html, with the names and guards that these pages prescribe.
 extern "C" {
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -51,7 +50,7 @@ struct ArrowArray {
 #endif
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
-/// The chunks of a column. The functions return 0, or a number of errno.
+/// The chunks of a column. The functions return 0, or an errno value.
 struct ArrowArrayStream {
   int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema* out);
   int (*get_next)(struct ArrowArrayStream*, struct ArrowArray* out);  // a released one after the last
@@ -97,7 +96,7 @@ template <class Struct>
 class arrow_owner {
  public:
   arrow_owner() = default;
-  /// Takes it out of its producer's memory, as the specification has it.
+  /// Takes it out of its producer's memory, as the specification says.
   explicit arrow_owner(Struct& from) : it_(from) { from.release = nullptr; }
   arrow_owner(arrow_owner&& other) noexcept : arrow_owner(other.it_) {}
   arrow_owner& operator=(arrow_owner&& other) noexcept {
@@ -127,27 +126,29 @@ struct arrow_type {
   };
   form made_of = form::null;
   column_type number = column_type::i1;  ///< of form::number: as keys have it
-  /// Values of two meanings are never equal: "numbers", "texts", "bytes", "decimals of scale 2", or Arrow's
-  /// name of a type of times, such as "tsu:UTC".
+  /// What values mean; values with different meanings are never equal: "numbers", "texts", "bytes", "decimals
+  /// of scale 2", or Arrow's name of a type of times, such as "tsu:UTC".
   std::string meaning;
 
   friend bool operator==(const arrow_type&, const arrow_type&) = default;
 };
 
-/// What a column's values are; of a dictionary, those that its codes stand for. Throws invalid_argument for
-/// what cannot be keys: nested and run-end-encoded types, intervals, decimals of 256 bits, extensions.
+/// What a column's values are; for a dictionary, the values that its codes stand for. Throws invalid_argument
+/// for types that cannot be keys: nested and run-end-encoded types, intervals, decimals of 256 bits,
+/// extensions.
 inline arrow_type arrow_type_of(const ArrowSchema& type);
 
-/// The type that holds every value of two. Throws invalid_argument if values of them are never equal, or if
-/// there is none, as for int64 and uint64, or int64 and double. `where`: what the message begins with.
+/// The type that holds every value of two types. Throws invalid_argument if their values are never equal, or
+/// if there is no such type, as for int64 and uint64, or int64 and double. `where`: what the message begins
+/// with.
 inline arrow_type common_type(const arrow_type& a, const arrow_type& b, const std::string& where = "roost");
 
-/// Whether a column's values are texts or bytes of any length, or in a dictionary of these; not if they are
-/// an extension.
+/// Whether a column's values are texts or bytes of any length, or a dictionary of these; false for extension
+/// types.
 inline bool is_arrow_text(const ArrowSchema& type);
 
-/// Adds a column of texts, whose memory must outlive the other one. Throws invalid_argument for the code of a
-/// dictionary that has no value.
+/// Adds a column of texts, whose memory must outlive the column that it is added to. Throws invalid_argument
+/// for a dictionary code without a value.
 inline void add_arrow(text_column& to, const ArrowSchema& type, const ArrowArray& from);
 
 /// The columns of a table, which is a struct array or a stream of these, or a single column. It refers to
@@ -165,11 +166,11 @@ class arrow_table {
   };
 
   arrow_table() = default;
-  /// Without rows. Throws invalid_argument for columns that cannot be keys, and names them.
+  /// A table without rows. Throws invalid_argument for columns that cannot be keys, and names them.
   inline explicit arrow_table(const ArrowSchema& type);
   arrow_table(const ArrowSchema& type, const ArrowArray& rows) : arrow_table(type) { add(rows); }
-  /// Adds rows. Throws invalid_argument for an array that is released, or of another type, as far as that
-  /// shows; and for a struct array with nulls.
+  /// Adds rows. Throws invalid_argument for an array that is released, for an array of another type, as far
+  /// as that can be detected, and for a struct array with nulls.
   inline void add(const ArrowArray& rows);
 
   std::size_t rows() const { return rows_; }
@@ -183,10 +184,10 @@ class arrow_table {
   std::vector<column> columns_;
 };
 
-/// Columns of Arrow as key_columns: those of one table, or of two that are compared. Numbers of one chunk
-/// stay where they are; bools, halves, dictionaries, several chunks and numbers of two types are converted,
-/// decimals of 128 bits are two columns, and texts are numbered. On cuda, the structs are on the host, their
-/// buffers on the device.
+/// Arrow columns as key_columns: those of one table, or of two tables that are compared. Numbers in one chunk
+/// are not copied; bools, half floats, dictionaries, several chunks and numbers of two types are converted,
+/// decimals of 128 bits become two columns, and texts are numbered. On cuda, the structs are on the host, and
+/// their buffers are on the device.
 ///
 ///     const roost::arrow_table sales(schema, array);
 ///     const roost::arrow_keys keys(cpu, {&sales});
@@ -197,13 +198,13 @@ class arrow_table {
 template <class Place>
 class arrow_keys {
  public:
-  /// Throws invalid_argument for tables of different columns, and as common_type; out_of_memory,
+  /// Throws invalid_argument for tables with different columns, and as common_type does; out_of_memory,
   /// device_error. Asynchronous on cuda.
   arrow_keys(const Place& place, std::initializer_list<const arrow_table*> tables);
   std::span<const key_column> columns(std::size_t table) const { return columns_[table]; }
 
   /// Adds the key_columns of a column, converted to a type that holds its values. Texts become a column of
-  /// std::string_view, of where they lie, which is no key: see number_texts.
+  /// std::string_view that point to them, which is not a key: see number_texts.
   void add(const Place& place, std::size_t table, const arrow_table::column& from, const arrow_type& as);
   arrow_keys() : columns_(2) {}
 

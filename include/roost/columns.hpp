@@ -12,7 +12,7 @@
 
 namespace roost {
 
-/// The types of numbers that columns have: integers with a sign, bool, integers without, float and double.
+/// The types of numbers in columns: signed integers, bool, unsigned integers, float and double.
 enum class column_type : std::uint8_t { i1, i2, i4, i8, b1, u1, u2, u4, u8, f4, f8 };
 
 /// The bytes of a value.
@@ -34,13 +34,13 @@ constexpr column_type column_type_of = [] {
                                   (std::is_floating_point_v<T> ? log2_bytes - 1 : log2_bytes));
 }();
 
-/// A column of keys or of a part of keys, in memory of the place, which must outlive its use.
+/// A column of keys, or of a part of keys, in memory of the place, which must outlive its use.
 struct key_column {
   const void* values = nullptr;
   std::size_t rows = 0;
   column_type type = column_type::u8;
   std::size_t step = 1;  ///< from one value to the next, in values
-  /// Which values are there, as Arrow has it: bit i % 8 of byte i / 8; or null: all. Others are nulls.
+  /// Which values are not null, as in Arrow: bit i % 8 of byte i / 8. A null pointer means all values.
   const std::uint8_t* valid = nullptr;
 
   key_column() = default;
@@ -67,28 +67,28 @@ struct pack_columns_kernel;
 template <class Key>
 class packed_rows;
 
-/// Where the values of a column lie in keys.
+/// Where the values of a column are in keys.
 struct packed_field {
   column_type type = column_type::u8;
   bool wide = false;  // 64 bits do not hold all codes: those that are no values have bit 64
   std::uint32_t shift = 0, bits = 0;
   std::uint64_t least = 0, range = 0;  // of the values, as words in their order
 
-  /// The low bits of the codes that are no values: 0 and 1, nulls of each table; 2, none of the values.
+  /// The low bits of the codes that are not values: 0 and 1, nulls of each table; 2, none of the values.
   ROOST_FN std::uint64_t special(std::uint64_t which) const { return (wide ? 0 : range + 1) + which; }
 };
 }  // namespace detail
 
-/// What becomes of nulls in keys of several tables.
+/// How nulls in keys of several tables compare.
 enum class null_equality : bool {
   distinct,  ///< a null is equal to those of its own table only, so that joins do not match it, as in SQL
   equal      ///< a null is equal to every other one
 };
 
-/// Packs rows of columns into keys that are equal where the rows are: exactly, without hashing. Each column
-/// takes the bits that the range of its values needs, and one more value for nulls. Numbers are compared by
-/// value: -0.0 equals 0.0, and all NaNs are equal. Keys ascend in the order of the rows, the first column
-/// being the most significant; nulls come last, and within a column NaNs come after the numbers.
+/// Packs rows of columns into keys that are equal exactly if the rows are equal; nothing is hashed. Each
+/// column takes the bits that the range of its values needs, and one more value for nulls. Numbers are
+/// compared by value: -0.0 equals 0.0, and all NaNs are equal. Keys ascend in the order of the rows, the
+/// first column being the most significant; nulls come last, and within a column NaNs come after the numbers.
 ///
 ///     const std::array columns{roost::key_column(shops), roost::key_column(days, valid)};
 ///     const roost::column_packing packing(cpu, columns);
@@ -98,9 +98,10 @@ enum class null_equality : bool {
 ///     });
 ///
 /// To compare the rows of two tables, as a join does, make one packing of both. Rows of other tables can be
-/// packed later, as queries of a frozen_map are: values out of the range become one that no table has.
+/// packed later, for example as queries of a frozen_map: values out of range become a value that no table
+/// has.
 ///
-/// Columns of wider values are first numbered (two_way_index; texts by number_texts of texts.hpp), or split
+/// Number columns of wider values first (two_way_index; for texts, number_texts of texts.hpp), or split them
 /// into words.
 ///
 /// A packing may be copied, and used by several threads.
@@ -111,7 +112,7 @@ class column_packing {
   static constexpr std::size_t tables_most = 2;
 
   column_packing() = default;
-  /// For the rows of one table. Reads the columns once. Synchronises. Throws invalid_argument for none or
+  /// For the rows of one table. Reads the columns once. Synchronises. Throws invalid_argument for no columns,
   /// more than columns_most columns, or different numbers of rows; out_of_memory, device_error.
   template <class Place>
   column_packing(const Place& place, std::span<const key_column> table)
@@ -135,13 +136,14 @@ class column_packing {
   template <class Place, class Key>
   void pack(const Place& place, std::span<const key_column> columns, Key* keys, std::size_t table = 0) const;
 
-  /// f(keys), with an array of the keys of a table's rows, of std::uint32_t, std::uint64_t or packed_key.
-  /// Returns what f returns, which must be of one type. Throws as pack, and out_of_memory.
+  /// Calls f(keys) with an array of the keys of a table's rows, of std::uint32_t, std::uint64_t or
+  /// packed_key. Returns what f returns, which must have the same type for all of these. Throws as pack does,
+  /// and out_of_memory.
   template <class Place, class F>
   auto with_keys(const Place& place, std::span<const key_column> columns, const F& f) const;
 
-  /// Writes the values of a column of n keys, of its type, `step` apart, 0 for nulls; and to `valid`, unless
-  /// that is null, which are there. -0.0 comes back as 0.0. Asynchronous on cuda.
+  /// Writes the values of a column of n keys, in its type, `step` apart, with 0 for nulls; and to `valid`,
+  /// unless that is a null pointer, which values are not null. -0.0 becomes 0.0. Asynchronous on cuda.
   template <class Place, class Key>
   void unpack(const Place& place, const Key* keys, std::size_t n, std::size_t column, void* values,
               bool* valid, std::size_t step = 1) const;
@@ -150,7 +152,7 @@ class column_packing {
   template <class T, class Place, class Key>
   array<T, Place> unpack(const Place& place, const array<Key, Place>& keys, std::size_t column) const;
 
-  /// Which values of a column of keys are no nulls.
+  /// Which values of a column of keys are not null.
   template <class Place, class Key>
   array<bool, Place> valid(const Place& place, const array<Key, Place>& keys, std::size_t column) const;
 

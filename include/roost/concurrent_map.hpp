@@ -78,7 +78,7 @@ class concurrent_map {
   concurrent_map& operator=(concurrent_map&&) noexcept = default;
 
   // Bulk inserts. Keys and values: sized random-access ranges of equal length in the memory of the place. All
-  // synchronise, and throw invalid_argument, out_of_memory. If a key appears several times in a batch, the
+  // synchronise, and throw invalid_argument, out_of_memory. If a key appears more than once in a batch, the
   // order in which its pairs take effect is not defined.
 
   /// Stores each pair whose key is absent.

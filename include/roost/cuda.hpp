@@ -138,9 +138,9 @@ class cuda {
   void launch_in_turn(std::uint32_t* barrier, const report& to,
                       const detail::stage<Kernels>&... stages) const;
 
-  /// Calls launch(counts, report), whose last launch takes the report, and returns what the kernels have
-  /// added to `counts`, numbers that are 0 at first. One wait, and nothing is copied or cleared. `keep`:
-  /// where another copy stays, in memory of the place. Synchronises.
+  /// Calls launch(counts, report), whose last launch takes the report, and returns what the kernels added to
+  /// `counts`, numbers that are 0 at first. It waits once, and nothing is copied or cleared. `keep`: memory
+  /// of the place for another copy of the counts. Synchronises.
   template <class Counts, class Launch>
   Counts count(const Launch& launch, Counts* keep = nullptr) const;
   /// A launch that only reports, if the report is not empty.

@@ -57,8 +57,8 @@ class descriptor {
   detail::raise<file_error>({file.string(), ": ", what});
 }
 
-/// Writes to FILE.partial, and renames that to FILE when all of it is on the disk: whatever happens
-/// meanwhile, FILE has either its previous contents or all of the new ones. FILE keeps its permissions.
+/// Writes to FILE.partial, and renames that to FILE when all of it is on disk: whatever happens meanwhile,
+/// FILE has either its previous contents or all of the new ones. FILE keeps its permissions.
 class file_writer {
  public:
   explicit file_writer(const std::filesystem::path& file)
@@ -67,7 +67,8 @@ class file_writer {
         permissions_(permissions_of(file)),
         to_(open_beside(file, partial_, permissions_ ? owner_alone : 0666)) {
     struct stat opened, named;
-    // A process that was killed has left its partial file to us; one that is still writing has it locked.
+    // The partial file of a process that was killed can be taken over; a process that is still writing has
+    // locked its file.
     if (::flock(to_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(to_.get(), &opened) != 0 ||
         ::lstat(partial_.c_str(), &named) != 0 || opened.st_ino != named.st_ino) {
       throw_file_error(partial_, "somebody else is saving to " + file.string());
@@ -172,8 +173,8 @@ class file_writer {
 /// one.
 class file_reader {
  public:
-  /// `mark`: what the file begins with; else it is not `kind`, which is said. The first block is checked at
-  /// once.
+  /// `mark`: what the file must begin with; otherwise the error says that the file is not `kind`. The first
+  /// block is checked at once.
   file_reader(const std::filesystem::path& file, std::string_view mark,
               const std::string& kind = "a saved table of this kind")
       : file_(file),

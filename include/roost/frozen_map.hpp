@@ -38,7 +38,7 @@ struct frozen_source {
 ///
 /// Key and Value: any trivially copyable types with a default constructor; keys are compared by their bytes
 /// (roost::is_bitwise_comparable). 4- and 8-byte types are the fast path. Every key and every value can be
-/// stored. If a key appears several times, its first pair in input order wins, on every place and with any
+/// stored. If a key appears more than once, its first pair in input order wins, on every place and with any
 /// number of threads. Ranges of keys, values and queries hold exactly these types, or numbers of types whose
 /// every value these types can hold; others do not compile, nor do wider integers and floating-point numbers
 /// in a ref's calls.

@@ -338,9 +338,9 @@ class frozen_multimap {
     return size();
   }
 
-  /// The distinct keys, in an order that has no meaning but is the same every time on one place for values of
-  /// one size: the same keys with values of another size may stand in another one. The values of keys()[g]
-  /// are values()[offsets()[g]] to values()[offsets()[g + 1] - 1]. All in memory of the place.
+  /// The distinct keys, in an order without meaning. On one place it is the same every time for values of one
+  /// size; with values of another size, the same keys may be in another order. The values of keys()[g] are
+  /// values()[offsets()[g]] to values()[offsets()[g + 1] - 1]. All in memory of the place.
   std::span<const Key> keys() const { return keys_.span(); }
   std::span<const std::uint64_t> offsets() const { return offsets_.span(); }
   std::span<const Value> values() const { return values_.span(); }

@@ -8,7 +8,7 @@
 
 namespace roost {
 
-/// The sum; of integers it wraps around, those with a sign, too. On integers, insert_or_apply performs it as
+/// The sum. Sums of integers wrap around, even of signed ones. On integers, insert_or_apply performs it as
 /// one atomic instruction.
 struct plus {
   template <class T>
@@ -36,7 +36,7 @@ struct maximum {
   }
 };
 
-/// The bits that both have, either has, or one of them has: of integers.
+/// For integers: the bits that both have, that either has, or that exactly one has.
 struct bit_and {
   template <class T>
   ROOST_FN T operator()(const T& a, const T& b) const {

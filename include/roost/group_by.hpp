@@ -24,9 +24,9 @@ struct group_options {
 };
 
 /// The result of group_by. Group g has key keys[g] and value values[g], combined from counts[g] values. The
-/// arrays are in memory of the place. `values` is an array, or, of a std::tuple of N > 1 functions, a
-/// std::array of N arrays. The same call has the groups in the same order each time; with values of other
-/// types, or other functions, the order may be another one. To combine several columns, see group_by.
+/// arrays are in memory of the place. `values` is an array, or, for a std::tuple of N > 1 functions, a
+/// std::array of N arrays. The same call always returns the groups in the same order; with other types of
+/// values, or other functions, the order may differ. To combine several columns, see group_by.
 template <class Key, class Value, class Place, std::size_t N = 1>
 struct aggregated {
   array<Key, Place> keys;
@@ -54,11 +54,11 @@ struct aggregated {
 /// columns, make each value a struct, and `f` a function of two such structs; or number the keys once, with a
 /// two_way_index, and group by its indices.
 ///
-/// Where the order cannot matter (the functions named above, of integers; minimum and maximum of
-/// floating-point numbers without NaN; with value_order::any plus, too) and keys have up to 8 bytes, values
-/// are combined in tables as they are read: two or three passes over the batch, and the faster the fewer keys
-/// there are. Else this costs the build of a frozen_multimap without its table, and one read of the values.
-/// Synchronises. Throws invalid_argument, out_of_memory, build_error, device_error.
+/// If the order cannot matter (the functions named above, of integers; minimum and maximum of floating-point
+/// numbers without NaN; with value_order::any also plus) and keys have up to 8 bytes, values are combined in
+/// tables as they are read: two or three passes over the batch, and the fewer keys, the faster. Otherwise
+/// this costs the build of a frozen_multimap without its table, and one read of the values. Synchronises.
+/// Throws invalid_argument, out_of_memory, build_error, device_error.
 template <class Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
               const group_options& options = {});

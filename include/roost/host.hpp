@@ -36,8 +36,8 @@ namespace roost {
 namespace detail {
 
 /// The memory of a process that was forked from one with a host place. At the fork other threads may have
-/// held locks and tasks of oneTBB, which are never released in the child: it works on the calling thread, and
-/// leaves alone what was allocated before.
+/// held locks and tasks of oneTBB, which are never released in the child. So the child works on the calling
+/// thread, and does not touch what was allocated before.
 class memory_after_fork {
  public:
   void* allocate(std::size_t bytes, std::size_t alignment);
@@ -48,7 +48,7 @@ class memory_after_fork {
   std::unordered_set<void*> mine_;
 };
 
-/// Null in a process that is no such fork. Each fork has its own.
+/// Null in a process that is not such a fork. Each fork has its own.
 inline memory_after_fork* after_fork = nullptr;
 
 /// If not null, this thread calls it between pieces of its work for a host. It may throw, which ends the

@@ -21,9 +21,9 @@ namespace roost {
 ///     map.find(gpu, queries, results, missing_value);
 ///     map.keys();  // ascending, in the memory of the place
 ///
-/// Key: an integer type of up to 8 bytes. Value: any trivially copyable type. If a key appears several times,
-/// the first pair in input order wins. Builds use CUB's stable radix sort on cuda, with scratch memory of
-/// about twice the input, and oneTBB's parallel sort on the host. Threads, streams, failure: as in
+/// Key: an integer type of up to 8 bytes. Value: any trivially copyable type. If a key appears more than
+/// once, the first pair in input order wins. Builds use CUB's stable radix sort on cuda, with scratch memory
+/// of about twice the input, and oneTBB's parallel sort on the host. Threads, streams, failure: as in
 /// frozen_map.
 template <class Key, class Value, class Place = host>
 class sorted_map {

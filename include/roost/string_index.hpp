@@ -7,13 +7,12 @@
 #include "roost/detail/place/xxhash.hpp"
 #include "roost/two_way_index.hpp"
 
-/// \file
-/// string_index: numbers texts, exactly. Texts become keys of 16 bytes by a hash, and are compared where the
+/// \file string_index: numbers texts, exactly. Texts are hashed to keys of 16 bytes, and compared if their
 /// hashes are equal. Needs the header xxhash.h.
 
 namespace roost {
 
-/// 128 bits of hash, which stand for a text as a key of any table.
+/// A hash of 128 bits, which represents a text as a key of any table.
 struct string_key {
   std::uint64_t low = 0, high = 0;
   friend bool operator==(const string_key&, const string_key&) = default;
@@ -43,8 +42,8 @@ struct string_hash {
 ///
 /// `Hash`: a function of a text and a seed that returns a string_key. Limits: 2^32 - 2 texts.
 ///
-/// Cost: the texts are read twice, and their keys (16 bytes each) are numbered as two_way_index does. A
-/// lookup hashes the text, and reads the table and one text: some cache misses.
+/// Cost: the texts are read twice, and their keys (16 bytes each) are numbered as by two_way_index. A lookup
+/// hashes the text, and reads the table and one text: a few cache misses.
 ///
 /// Threads: const members may be called from several threads at once. To look texts up on a GPU, copy
 /// `keys()` there, build any table from them, and compare the texts of the answers on the host.

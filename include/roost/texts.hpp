@@ -16,7 +16,7 @@
 
 namespace roost {
 
-/// A bitmap as Arrow has it, which says of each row whether it has a value; null: all have one.
+/// A bitmap as in Arrow, which says whether each row has a value; null: all rows have one.
 struct validity {
   const std::uint8_t* bits = nullptr;
   std::size_t offset = 0;
@@ -25,8 +25,8 @@ struct validity {
   }
 };
 
-// How texts lie in memory, of the host or of a GPU. Each is a column whose element i is a text; of a null,
-// any.
+// The layouts of texts in memory of the host or of a GPU. Each is a column whose element i is a text; the
+// element of a null is any text.
 
 /// Bytes side by side: text i is those from offsets[i] to offsets[i + 1] - 1. Arrow's utf8 and large_utf8.
 template <class Offset>
@@ -38,7 +38,7 @@ struct packed_texts {
   }
 };
 
-/// Arrow's views: a short text lies in its view, and a longer one in one of several buffers.
+/// Arrow's views: a short text is stored in its view, and a longer one in one of several buffers.
 struct viewed_texts {
   struct view {
     std::int32_t length;
@@ -71,7 +71,7 @@ struct fixed_texts {
   }
 };
 
-/// Texts that are listed, `step` from one to the next.
+/// A list of texts, `step` apart.
 struct listed_texts {
   const std::string_view* texts;
   std::size_t step = 1;
@@ -80,7 +80,7 @@ struct listed_texts {
 
 class text_column;
 
-/// Numbers of texts in a dictionary. A null may have one beyond it.
+/// Numbers of texts in a dictionary. The number of a null may be out of range.
 struct coded_texts {
   const void* codes;
   std::size_t code_bytes;  ///< 1, 2, 4 or 8
@@ -100,8 +100,8 @@ struct coded_texts {
   inline std::string_view operator[](std::size_t i) const;
 };
 
-/// A column of texts: chunks, each in a layout of its own, in memory of its own or of others. Adding to one
-/// is for one thread at a time.
+/// A column of texts in chunks, each with its own layout, in memory of its own or of others. Only one thread
+/// at a time may add to it.
 class text_column {
   struct chunk {
     std::size_t begin, count;  // rows of the column
@@ -120,18 +120,18 @@ class text_column {
   void add(const text_column& other) {
     for (const chunk& part : other.chunks_) add(part.count, part.layout);
   }
-  /// Says that a row, which is added before or after, is null.
+  /// Marks a row as null, before or after it is added.
   void add_null(std::size_t row) {
     if (valid_.size() <= row / 8) valid_.resize(row / 8 + 1, 0xFF);
     valid_[row / 8] &= static_cast<std::uint8_t>(~(1U << row % 8));
     ++nulls_;
   }
-  /// Keeps memory as long as this.
+  /// Keeps memory alive as long as this column.
   void keep(std::shared_ptr<void> memory) { memory_.push_back(std::move(memory)); }
 
   std::size_t size() const { return size_; }
   std::size_t nulls() const { return nulls_; }
-  /// A bitmap as Arrow has it, where there are nulls; its last bytes may be missing, where there are none.
+  /// A bitmap as in Arrow, if there are nulls; its last bytes may be missing if no nulls are there.
   std::span<const std::uint8_t> valid() const { return valid_; }
 
   std::string_view operator[](std::size_t i) const {
@@ -144,14 +144,14 @@ class text_column {
     return std::visit([&](const auto& layout) { return layout[i - part->begin]; }, part->layout);
   }
 
-  /// f(a column with these texts): the only chunk, or this.
+  /// Calls f with a column of these texts: the only chunk, or this.
   template <class F>
   void with_layout(const F& f) const {
     if (chunks_.size() != 1) return f(*this);
     std::visit(f, chunks_[0].layout);
   }
 
-  /// f(begin, count, layout) for each chunk, whose first row is `begin`.
+  /// Calls f(begin, count, layout) for each chunk; `begin` is its first row.
   template <class F>
   void for_each_chunk(const F& f) const {
     for (const chunk& part : chunks_) {
@@ -177,13 +177,13 @@ struct numbered_texts {
   array<std::uint32_t, host> numbers;  ///< of each row's text
 };
 
-/// Numbers the texts of a column, exactly: those with equal hashes are compared. A null has the number of any
-/// text. Throws invalid_argument for more than 2^32 - 2 rows, out_of_memory, and build_error if 16 hash
-/// functions do not tell the texts apart.
+/// Numbers the texts of a column, exactly: texts with equal hashes are compared. A null gets the number of
+/// some text. Throws invalid_argument for more than 2^32 - 2 rows, out_of_memory, and build_error if 16 hash
+/// functions do not distinguish the texts.
 inline numbered_texts number_texts(const host& cpu, const text_column& texts);
 
-/// Texts in memory of a place, numbered by first occurrence. Those of at most 15 bytes have a key of their
-/// own; for longer ones a hash stands.
+/// Texts in memory of a place, numbered by first occurrence. A text of at most 15 bytes is its own key; a
+/// longer one is represented by a hash.
 template <class Place>
 struct numbered_views {
   array<std::uint32_t, Place> first;    ///< the row where each distinct text comes first, ascending
@@ -191,14 +191,14 @@ struct numbered_views {
   std::uint64_t seed = 0;               ///< of the hashes, under which different texts have different keys
 };
 
-/// The same for texts that lie anywhere in memory of the place: on a GPU, too. Synchronises. Throws as the
+/// The same for texts anywhere in memory of the place, also on a GPU. Synchronises. Throws as the function
 /// above, and device_error.
 template <class Place>
 numbered_views<Place> number_texts(const Place& place, std::span<const std::string_view> texts);
 
 /// Keys that are equal where texts are.
 struct text_keys {
-  /// What they are made of: the text itself and its size, or a hash.
+  /// What keys consist of: the text itself and its size, or a hash.
   enum class form : std::uint8_t { bytes7, bytes15, hash64, hash128 };
 
   form made_of = form::bytes7;
@@ -206,11 +206,12 @@ struct text_keys {
   std::variant<array<std::uint64_t, host>, array<packed_key<2>, host>> keys;
   numbered_texts numbered;  ///< of hashes, which were compared; otherwise empty
 
-  /// Whether equal keys may be of two texts, one of which was not among those that keys were made of.
+  /// Whether two texts may have equal keys if one of them was not among the texts that the keys were made
+  /// from.
   static bool hashes(form of) { return of > form::bytes15; }
 };
 
-/// The keys of texts, of the form that is shortest for them. Throws as number_texts.
+/// The keys of texts, in the shortest form that suits them. Throws as number_texts does.
 inline text_keys keys_of_texts(const host& cpu, const text_column& texts);
 /// The keys of other texts, in the same form: queries, which are compared where keys are hashes.
 inline text_keys keys_of_texts(const host& cpu, const text_column& texts, text_keys::form made_of,

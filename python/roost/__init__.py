@@ -11,8 +11,8 @@ Functions: unique, factorize, isin, join, merge, group_by, value_counts, duplica
 Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy, jax, pandas, Arrow or polars, on the CPU or on a GPU, or anything
-that numpy.asarray takes; results are arrays of the library that the (first) argument came from, on its
-device. See docs/python.md.
+that numpy.asarray takes. Results are arrays of the library of the (first) argument, on its device. See
+docs/python.md.
 """
 
 import sys
@@ -54,8 +54,8 @@ __all__ = [
 
 
 def set_threads(threads):
-    """Sets how many threads calls on the CPU use: 1 to 4096, never more than there are cores; or 0 for all
-    cores, the default."""
+    """Sets how many threads calls on the CPU use: 1 to 4096, but never more than the number of cores; or 0
+    for all cores, the default."""
     what = "roost.set_threads"
     threads = whole_number(threads, what, "threads")
     if threads > 4096:
@@ -64,7 +64,7 @@ def set_threads(threads):
 
 
 def trim():
-    """Gives memory that roost keeps for its next call back to the system."""
+    """Returns memory that roost keeps for its next call to the system."""
     _host.trim()
     _gpu.trim()
     if "roost._apps" in sys.modules:
@@ -72,7 +72,8 @@ def trim():
 
 
 def info():
-    """What this build is: a dict of version, threads, whether it has CUDA, and how many devices there are."""
+    """A dict that describes this build: version, threads, whether it has CUDA, and how many devices there
+    are."""
     try:
         devices = _gpu.module().devices()
     except ImportError:

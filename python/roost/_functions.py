@@ -1,4 +1,4 @@
-"""unique, factorize, isin, join and their kin."""
+"""unique, factorize, isin, join and related functions."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ _ORDERS = {"first": 0, "any": 2}
 
 
 def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=None):
-    """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each comes first, the
-    number of each row's key, and how often each comes. `missing`: the word of a key that is none."""
+    """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each first occurs, the
+    number of each row's key, and how often each occurs. `missing`: the word that stands for no key."""
     library, by_rows = x.library, isinstance(x.kind, ArrowKind)
     if isinstance(x, StringKeys):
         first, numbers = x.numbered(rows)
@@ -47,27 +47,27 @@ def unique(
         with or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow. Columns and
         tables of Arrow in memory of a device stay there, and give such keys (docs/python.md).
     sorted : bool
-        Whether the keys come in ascending order, by the first column first, nulls last. Otherwise they come
-        in order of first occurrence where `return_index` is true, and in no particular order, but the same
-        each time, where it is not. Sorting the distinct keys is the slowest part.
+        Whether keys are in ascending order, by the first column first, nulls last. Otherwise they are in
+        order of first occurrence if `return_index` is true; if not, they are in no particular order, but in
+        the same order on every run. Sorting the distinct keys is the slowest part.
     return_index, return_inverse, return_counts : bool
-        Whether to return, besides: where each key occurs first, for each element of `x` the number of its
-        key, how often each key occurs.
+        Whether to return also: where each key first occurs; the number of the key of each element of `x`; how
+        often each key occurs.
     index_dtype : "int64" or "int32"
         The type of index and inverse. int32 takes half the memory.
 
     Returns
     -------
     array, or a tuple of arrays
-        The keys, then those of index, inverse (shape (n,)) and counts (int64) that were asked for, in this
-        order, of the library that `x` is of. All NaNs count as one key, and -0.0 as 0.0, as with numpy. Nulls
-        are one key, too: keys that have some are a masked array of numpy. Keys of a tuple are a tuple, and
-        those of a frame a frame with columns of the same types.
+        The keys, then the requested ones of index, inverse (shape (n,)) and counts (int64), in this order, as
+        arrays of the library of `x`. All NaNs count as one key, and -0.0 as 0.0, as with numpy. Nulls are one
+        key, too; keys with nulls are a numpy masked array. If `x` is a tuple, the keys are a tuple; if it is
+        a frame, they are a frame with columns of the same types.
 
     Raises
     ------
     TypeError, ValueError
-        Keys that are none of the above.
+        `x` is none of the above.
     OverflowError
         More than 2^32 - 2 keys.
     MemoryError
@@ -116,8 +116,8 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     x : array of n keys, or several columns
         As for `unique`.
     use_na_sentinel : bool
-        Whether nulls, NaN and NaT get the number -1, and are no key of `uniques`. Rows of several columns are
-        numbered in any case, as pandas numbers those of a MultiIndex.
+        Whether nulls, NaN and NaT get the number -1, and are left out of `uniques`. Rows of several columns
+        are always numbered, as pandas numbers those of a MultiIndex.
     index_dtype : "int64" or "int32"
         The type of `codes`.
 
@@ -147,17 +147,17 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
 
 
 def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
-    """For each element of `x` whether it is one of `y`, like `numpy.isin` and `torch.isin`.
+    """Whether each element of `x` is in `y`, like `numpy.isin` and `torch.isin`.
 
     Parameters
     ----------
     x, y : arrays of keys, or several columns
-        As for `unique`, of one type, or of two of which one holds all values of the other; with as many
-        columns.
+        As for `unique`, with the same number of columns; of one type, or of two types if one can hold all
+        values of the other.
     assume_unique : bool
-        Accepted, as numpy and torch have it; makes no difference.
+        Accepted because numpy and torch have it; makes no difference.
     invert : bool
-        Whether to tell which elements are not in `y`.
+        Whether to return which elements are not in `y`.
     nulls_equal : bool
         Whether a null is in `y` if `y` has one. Otherwise no row with a null is, as in SQL.
 
@@ -168,12 +168,12 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     Raises
     ------
     TypeError
-        The types have no common one that keeps every key: int64 and uint64, integers and floats.
+        The types have no common type that keeps every key: int64 and uint64, integers and floats.
 
     Notes
     -----
-    Builds a hash set of `y`. To ask the same `y` again, make a `Set` once. NaN is in an array with a NaN
-    (numpy says it is not).
+    Builds a hash set of `y`. To use the same `y` again, build a `Set` once. NaN is found in an array that has
+    a NaN (unlike in numpy).
     """
     invert = flag(invert, "roost.isin", "invert")
     nulls_equal = flag(nulls_equal, "roost.isin", "nulls_equal")
@@ -197,9 +197,9 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     left, right : arrays of keys, or several columns
         As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
     how : "inner", "left", "right", "outer", "semi" or "anti"
-        inner: all pairs of rows with equal keys. left: besides these each row of `left` without a match, with
-        -1. right: the same with each row of `right`. outer: both. semi: the rows of `left` that have a match.
-        anti: those that have none.
+        inner: all pairs of rows with equal keys. left: these, and each row of `left` without a match, paired
+        with -1. right: the same for the rows of `right`. outer: both. semi: the rows of `left` that have a
+        match. anti: the rows of `left` that have none.
     index_dtype : "int64" or "int32"
         The type of the row numbers.
     nulls_equal : bool
@@ -212,15 +212,15 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     Returns
     -------
     (array, array), for semi and anti an array
-        Numbers of rows of `left`, ascending, and of the rows of `right` that belong to them, ascending for
-        each left row. ``left[l]`` and ``right[r]`` are the joined rows, where neither is -1. For right, the
-        rows of `right` ascend, and those of `left` for each. For outer, the rows of `right` without a match
-        come last, ascending (pandas sorts them by key).
+        Row numbers of `left`, ascending, and of the matching rows of `right`, ascending for each left row.
+        ``left[l]`` and ``right[r]`` are the joined rows, where neither number is -1. For right, the rows of
+        `right` ascend, and for each of them the rows of `left`. For outer, the rows of `right` without a
+        match come last, ascending (pandas sorts them by key).
 
     Raises
     ------
     MemoryError
-        There are more pairs than there is memory; the message says how many.
+        There is not enough memory for the pairs; the message says how many there are.
 
     Examples
     --------
@@ -259,7 +259,8 @@ def value_counts(x, *, sort=True):
     x : array of keys, or several columns
         As for `unique`.
     sort : bool
-        Whether the most frequent key comes first; equally frequent ones in order of first occurrence.
+        Whether keys are sorted by frequency, the most frequent first; equally frequent keys are in order of
+        first occurrence.
 
     Returns
     -------
@@ -278,14 +279,14 @@ def value_counts(x, *, sort=True):
 
 
 def duplicated(x, *, keep="first"):
-    """For each element of `x` whether it occurs elsewhere, like `pandas.Series.duplicated`.
+    """Whether each element of `x` occurs elsewhere, too, like `pandas.Series.duplicated`.
 
     Parameters
     ----------
     x : array of keys, or several columns
         As for `unique`.
     keep : "first" or False
-        Which occurrence of a key is no duplicate: the first one, or none.
+        Which occurrence of a key does not count as a duplicate: the first one, or none.
 
     Returns
     -------
@@ -305,7 +306,7 @@ def duplicated(x, *, keep="first"):
 def partition(x, parts, *, seed=0, index_dtype="int64"):
     """Divides rows into parts by the hashes of their keys, so that equal keys are in the same part.
 
-    For work that is shared among processes or machines: each gets the rows of a part, of every table.
+    Use it to share work among processes or machines: each gets the rows of one part of every table.
 
     Parameters
     ----------
@@ -314,8 +315,8 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     parts : int
         1 to 65536. Parts of different keys have about the same size.
     seed : int
-        Chooses the hash function. Keys of one type are divided in the same way in each call with these parts
-        and this seed.
+        Chooses the hash function. Keys of one type are divided in the same way by every call with the same
+        `parts` and `seed`.
     index_dtype : "int64" or "int32"
         The type of the row numbers.
 
@@ -329,7 +330,7 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     Raises
     ------
     TypeError, ValueError
-        Keys that are none, or another number of parts.
+        `x` is not of keys, or the number of parts is out of range.
     OverflowError
         More than 2^32 - 2 rows.
     MemoryError

@@ -10,32 +10,32 @@ _WHAT = "roost.gather"
 
 
 def gather(rows, ids):
-    """Rows by number, `rows[ids]`; for a GPU also out of the host's memory.
+    """Rows by number, `rows[ids]`; on a GPU also from host memory.
 
     Parameters
     ----------
     rows : array of n rows, of any shape and type
-        Of numpy, torch or CuPy. For `ids` on a GPU it may also lie in pinned memory of the host: a tensor
-        with `pin_memory()`, or a numpy array in CuPy's pinned memory. Rows of a table that no GPU has room
-        for, n-gram tables for example, are read over the link.
+        Of numpy, torch or CuPy. If `ids` are on a GPU, the rows may also be in pinned host memory: a tensor
+        with `pin_memory()`, or a numpy array in CuPy's pinned memory. So tables that do not fit on a GPU,
+        n-gram tables for example, are read over the link.
     ids : array of int64 or int32, of any shape; or a list
         Below n.
 
     Returns
     -------
-    array of the shape of `ids` and that of a row, on the device of `ids`
+    array of the shape of `ids`, followed by the shape of a row, on the device of `ids`
 
     Raises
     ------
     IndexError
-        A number below 0, or not below n; on a GPU torch reports it later, as for its own indices, and CuPy
-        waits for the check.
+        An id below 0, or not below n. On a GPU torch reports it later, as for its own indices, and CuPy waits
+        for the check.
     ValueError
         Rows in host memory that is not pinned, or on another device.
 
     Notes
     -----
-    From 2^15 ids on, narrow rows of the host are read in the order of their pages. Gradients do not pass.
+    From 2^15 ids on, narrow rows in host memory are read in the order of their pages. There are no gradients.
     """
     torch = sys.modules.get("torch")
     if isinstance(ids, (list, tuple, range)):

@@ -1,5 +1,5 @@
-"""The module for GPUs, which is loaded at the first use of one: it lies beside this package where nvcc has
-built it, or in a package of its own, roost-cu13 or roost-cu12."""
+"""The module for GPUs, which is loaded at the first use of a GPU. It is in this package if nvcc built it
+there, or in a separate package, roost-cu13 or roost-cu12."""
 
 import importlib
 import os
@@ -14,7 +14,7 @@ def loaded():
 
 
 def module():
-    """The module. ImportError: there is none, or it was made for another version of roost."""
+    """The module. ImportError: there is none, or it was built for another version of roost."""
     from . import __version__
 
     if there := loaded():
@@ -49,6 +49,6 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def trim():
-    """Gives memory of GPUs back that is kept for the next call."""
+    """Returns GPU memory that is kept for the next call."""
     if loaded() and not _lost:
         loaded().trim()

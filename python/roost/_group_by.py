@@ -1,4 +1,4 @@
-"""group_by, and what comes of the values of each group."""
+"""group_by, and the results for the values of each group."""
 
 import functools
 import operator
@@ -32,7 +32,7 @@ _IN_AGG = (*_REDUCTIONS, *_OF_ANY[1:], "var", "std", "median", "quantile", "nuni
 
 class _Values:
     """A column of values. C++ combines `array`, of type `dtype`; None: only its rows can be picked. `given`:
-    the type of the values, `texts`: those that are meant by numbers, `there`: bools of numpy, or None."""
+    the type of the values; `texts`: those that the numbers stand for; `there`: numpy bools, or None."""
 
     __slots__ = ("array", "library", "dtype", "given", "texts", "there")
 
@@ -65,13 +65,13 @@ class _Values:
             self.array = self.library.rows(self.array, self.library.of_numpy(rows))
 
     def allowed(self):
-        """What comes of such values; None: everything."""
+        """The methods that take such values; None: all."""
         if isinstance(self.array, Texts):
             return _OF_TEXTS
         return _OF_ANY if self.dtype is None else _OF_DATES.get(self.given.kind)
 
     def number(self):
-        """Makes what C++ combines of texts, their places in order, and of float16."""
+        """Makes numbers for C++ from texts (their places in order) and from float16."""
         if isinstance(self.array, Texts):
             first, numbers = StringKeys(self.array).numbered(INT64)
             distinct = self.array[first]
@@ -85,11 +85,11 @@ class _Values:
             self.array, self.dtype = self.library.convert(self.array, FLOAT32), FLOAT32
 
     def plain(self):
-        """Whether results are numbers, of any library, rather than what numpy alone has."""
+        """Whether results are numbers, which any library has, rather than values that only numpy has."""
         return self.texts is None and self.given.kind not in "mM"
 
     def of_numbers(self, found, there):
-        """Values of numpy's of the numbers that stand for them."""
+        """The values of numpy that some numbers stand for."""
         if self.texts is not None:
             found = found if there is None else np.where(there, found, 0)
             return self.texts[found], there
@@ -100,7 +100,7 @@ class _Values:
 
 
 class _DeviceValues(_Values):
-    """A column of Arrow in memory of a device as values; `there`: bools of the library there."""
+    """An Arrow column in device memory as values; `there`: bools of the library there."""
 
     __slots__ = ("column",)
 
@@ -134,30 +134,31 @@ class _DeviceValues(_Values):
 
 
 class GroupBy:
-    """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min` and the others.
+    """The result of `group_by`: keys, whose values `sum`, `mean`, `min` and the other methods combine.
 
-    The first call numbers the distinct keys, and all results are in the order of `keys`, whatever is called
-    in which order. It is the same each time for the same calls. Another object of the same keys may have
-    another order. Methods take one or several arrays of values, one value a key, and return an array of
-    results for each. Values are integers, bools and floats of 2, 4 or 8 bytes. `count`, `first` and `last`
-    take any others, too; `min`, `max`, `nunique` and `mode` also texts, dates and durations; `median`,
-    `quantile`, `nlargest` and `nsmallest` also dates and durations; `sum` and `mean` also durations.
+    The first call numbers the distinct keys, and all results are in the order of `keys`, in whatever order
+    you call the methods. This order is the same on every run for the same calls; another object with the same
+    keys may have a different one. Methods take one or several arrays of values, with one value per row, and
+    return an array of results for each. Values are integers, bools and floats of 2, 4 or 8 bytes. `count`,
+    `first` and `last` also take any other values; `min`, `max`, `nunique` and `mode` also take texts, dates
+    and durations; `median`, `quantile`, `nlargest` and `nsmallest` also dates and durations; `sum` and `mean`
+    also durations.
 
-    Values that are null are left out: those of numpy's masked arrays, of nullable columns of pandas, Arrow
-    and polars, and NaT. Where a key has no value, results are null: numpy's masked arrays have nulls, and
-    NaT is one. Without nulls in the values, results are plain arrays. Of columns of Arrow in memory of a
-    device, results with nulls are such columns. NaN is a value: sums, means, extremes, medians and quantiles
-    that one is among are NaN.
+    Null values are skipped: those of numpy masked arrays, of nullable columns of pandas, Arrow and polars,
+    and NaT. If a key has no value, its result is null, in a numpy masked array or as NaT. If the values have
+    no nulls, results are plain arrays. For Arrow columns in device memory, results with nulls are such
+    columns, too. NaN is a value: sums, means, extremes, medians and quantiles of values with a NaN are NaN.
 
-    Results are the same for the same input each time, floats included: how additions are nested depends on
-    the number of values only.
+    For the same input, results are the same on every run, floats included: the order of additions depends
+    only on the number of values.
 
-    Values of a frame are read when a method is called: do not change the frame before. The keys are kept.
+    Values of a frame are read when a method is called, so do not change the frame before that. The keys are
+    kept.
 
-    Any number of threads may use one; their calls take turns. It keeps a copy of the keys or, once rows are
-    grouped, 4 bytes for each row; and 8 to 20 bytes for each distinct key, besides the key itself. The first
-    two calls that each sum up a column of integers, or find its extremes, need no grouped rows. All others
-    group the rows, unless they are.
+    Any number of threads may use one object; their calls take turns. It keeps a copy of the keys or, once
+    rows are grouped, 4 bytes for each row; and 8 to 20 bytes for each distinct key, besides the key itself.
+    The first two calls do not need grouped rows if each sums a column of integers or finds its extremes. All
+    other calls group the rows, unless they are already grouped.
     """
 
     def __init__(self, keys, frame=None):
@@ -192,34 +193,36 @@ class GroupBy:
 
     @property
     def keys(self):
-        """The distinct keys, in an order without meaning that is the same each time for the same calls."""
+        """The distinct keys, in an order without meaning that is the same on every run for the same calls."""
         with self._lock:
             if self._keys is None:
                 self._keys = self._read_keys()
         return self._keys
 
     def count(self, *values):
-        """How many rows each key has, or how many values that are not null: int64."""
+        """The number of rows of each key, or of its values that are not null: int64."""
         if values:
             return self._all("count", values)
         return self._library.adopt(self._groups.counts(self._library.place()), INT64)
 
     def sum(self, *values):
-        """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats.
+        """Sums: int64 for integers and bools, uint64 for unsigned integers (both wrap around), floats for
+        floats.
 
-        Sums of float16 are made in float32, and rounded at the end. A sum of durations that is too long is an
-        OverflowError.
+        Sums of float16 are computed in float32, and rounded at the end. If a sum of durations is too long,
+        this is an OverflowError.
         """
         return self._all("sum", values)
 
     def product(self, *values):
-        """Products, of the same types as sums; those of floats are made in float64 and rounded at the end."""
+        """Products, of the same types as sums; those of floats are computed in float64 and rounded at the
+        end."""
         return self._all("product", values)
 
     def mean(self, *values):
         """Means, as float64. Integers of 8 bytes beyond 2^53 are rounded before they are added.
 
-        Those of durations are rounded to their unit, beyond 2^53 of it to 53 bits.
+        Means of durations are rounded to their unit; beyond 2^53 units they are rounded to 53 bits.
         """
         return self._all("mean", values)
 
@@ -232,7 +235,7 @@ class GroupBy:
         return self._all("max", values)
 
     def any(self, *values):
-        """Whether some value is not 0: bools. NaN is not 0."""
+        """Whether any value is not 0: bools. NaN is not 0."""
         return self._all("any", values)
 
     def all(self, *values):
@@ -240,18 +243,20 @@ class GroupBy:
         return self._all("all", values)
 
     def first(self, *values):
-        """The values of each key's first row: of any type and shape that a column has; null where it is null.
+        """The values in each key's first row, of any type and shape that a column may have; null if it is
+        null.
 
-        What the library of the keys has not (torch has no dates) stays in the library of the values.
+        If the library of the keys lacks the type (torch has no dates), results are of the library of the
+        values.
         """
         return self._all("first", values)
 
     def last(self, *values):
-        """The values of each key's last row; otherwise as `first`."""
+        """The values in each key's last row; otherwise as `first`."""
         return self._all("last", values)
 
     def var(self, *values, ddof=1):
-        """Variances, as float64: the sum of the squared distances from the mean, divided by n - ddof.
+        """Variances, as float64: the sum of squared deviations from the mean, divided by n - ddof.
 
         NaN for keys with at most ddof values; null if there are nulls.
         """
@@ -266,7 +271,7 @@ class GroupBy:
         return self._all("median", values)
 
     def quantile(self, *values, q=0.5):
-        """Quantiles, as float64; between two values, as numpy's `linear` has it.
+        """Quantiles, as float64; interpolated between two values, as by numpy's `linear`.
 
         `q`: a number from 0 to 1, or several, for results of shape (keys, len(q)). Quantiles of dates and
         durations are of their type, rounded down to its unit.
@@ -274,11 +279,12 @@ class GroupBy:
         return self._all("quantile", values, q)
 
     def nunique(self, *values):
-        """How many different values each key has: int64. NaNs are one, and -0.0 is 0.0."""
+        """The number of distinct values of each key: int64. All NaNs are one value, and -0.0 is 0.0."""
         return self._all("nunique", values)
 
     def mode(self, *values):
-        """The most frequent values; of several equally frequent ones, the least. NaN is the greatest."""
+        """The most frequent values; of several equally frequent ones, the least. NaN counts as the
+        greatest."""
         return self._all("mode", values)
 
     def nlargest(self, values, n):
@@ -287,7 +293,7 @@ class GroupBy:
         Returns
         -------
         values, offsets : arrays
-            Those of key k are ``values[offsets[k]:offsets[k + 1]]``, descending; NaNs come last.
+            The values of key k are ``values[offsets[k]:offsets[k + 1]]``, descending; NaNs come last.
         """
         return self._outermost("nlargest", values, n)
 
@@ -296,9 +302,9 @@ class GroupBy:
         return self._outermost("nsmallest", values, n)
 
     def corr(self, x, y):
-        """Pearson's correlation of two columns, as float64, of the rows where both have values.
+        """Pearson's correlation of two columns, as float64, over the rows in which both have values.
 
-        NaN for keys with less than two such rows, null if there are nulls; NaN where one column is constant.
+        NaN for keys with fewer than two such rows, or null if there are nulls; NaN if one column is constant.
         """
         return self._finished(*self._made("corr", (x, y), None))
 
@@ -312,15 +318,15 @@ class GroupBy:
         Parameters
         ----------
         **wanted : (values, "sum"), (values, "quantile", 0.9), ((x, y), "corr"), "count"
-            By the name of each result: values, the name of a method, and the q of `quantile` or the ddof of
-            `var`, `std` and `cov`. "count" alone counts rows. Values are an array or, after
-            ``group_by(frame, by)``, the name of a column of the frame, as everywhere in methods.
+            For the name of each result: values, the name of a method, and the q of `quantile` or the ddof of
+            `var`, `std` and `cov`. "count" alone counts rows. As in all methods, values are an array or,
+            after ``group_by(frame, by)``, the name of a column of the frame.
 
         Returns
         -------
         frame or dict
-            If the keys are a frame, one of the same library: `keys`, and the results in columns of these
-            names. Otherwise the results by name, in the order of `keys`.
+            If the keys are a frame, a frame of the same library: `keys`, and a column with each result under
+            its name. Otherwise a dict of the results by name, in the order of `keys`.
 
         Examples
         --------
@@ -358,7 +364,7 @@ class GroupBy:
         return frames.cast(result, given) if how in _OF_COLUMN and given is not columns[0] else result
 
     def _named(self, values, how):
-        """Values, or a column of the frame that the keys are of."""
+        """Values, or a column of the frame that the keys came from."""
         if self._frame is None or not isinstance(values, (str, int)):
             return values
         return column_named(self._frame, values, f"roost.GroupBy.{how}")
@@ -393,7 +399,7 @@ class GroupBy:
         columns = [self._taken(column, how) for column in columns]
         if len(columns) == 1:
             return self._finished(*self._made(how, columns, option))
-        len(self)  # which groups the rows if this is the first call: faster for several columns
+        len(self)  # groups the rows if this is the first call: faster for several columns
         return tuple(self._finished(*self._made(how, (column,), option)) for column in columns)
 
     def _taken(self, values, how):
@@ -424,7 +430,7 @@ class GroupBy:
         return values
 
     def _numbers_of(self, column, how, what):
-        """A column as _Values, from which that can be made."""
+        """A column as _Values that the method takes."""
         if isinstance(column, DeviceColumn):
             values = _DeviceValues(column)
             if (allowed := values.allowed()) is not None and how not in allowed:
@@ -448,7 +454,7 @@ class GroupBy:
         return values
 
     def _finished(self, found, there):
-        """A result for users: one with nulls is numpy's."""
+        """A result for users: with nulls it is a numpy masked array."""
         if there is None:
             return found
         return np.ma.MaskedArray(self._to_numpy(found), ~self._to_numpy(there))
@@ -463,7 +469,7 @@ class GroupBy:
         return self._library.column(self._library.of_numpy(bits))
 
     def _there(self, counts, least=1):
-        """Which keys have so many values, as bools, on the CPU of numpy; None: all have."""
+        """Which keys have at least `least` values, as bools (on the CPU, numpy's); None: all have."""
         home = self._library
         there = home.adopt(counts, INT64) >= least
         if home.module is NUMPY.module:
@@ -482,7 +488,7 @@ class GroupBy:
     @whole_floats
     def _made(self, how, columns, option, nulls=False):
         """A result, and where it is not null, as bools; None: everywhere. `nulls`: whether the NaNs of too
-        few values are null, too. Of values of Arrow on a device, one with nulls is such a column."""
+        few values are null, too. For Arrow values on a device, a result with nulls is such a column."""
         if not columns:
             return self.count(), None
         columns = [self._taken(column, how) for column in columns]
@@ -579,7 +585,7 @@ class GroupBy:
             raise OverflowError("roost.GroupBy.sum: a sum of durations beyond 2^63 of their unit")
 
     def _converted(self, found, made, result):
-        """Numbers that C++ made of another type than the result's."""
+        """Numbers that C++ made, converted to the type of the result."""
         if made == result:
             return found
         with np.errstate(over="ignore"):  # a sum beyond the floats of its type is infinite
@@ -653,10 +659,10 @@ def group_by(keys, by=None, *, dropna=False):
     keys : array of n keys, or several columns
         As for `unique`.
     by : list of names of columns, or one
-        If `keys` is a frame: those that are the keys.
+        If `keys` is a frame: the columns that are the keys.
     dropna : bool
-        Whether rows whose key is null, NaN or NaT, in one of its columns, are in no group. Otherwise these
-        are keys as any other.
+        Whether to leave out rows whose key is null, NaN or NaT in any of its columns. Otherwise these are
+        keys like any others.
 
     Returns
     -------

@@ -10,7 +10,7 @@ _ALONE = 2**15  # rows that take less time than threads do
 
 
 def _taken(frames, wanted):
-    """The values of some rows of columns, which takes most of the time of a merge: in several threads."""
+    """The values of some rows of columns, by several threads: this takes most of the time of a merge."""
     alone = frames is Device or _host.threads() == 1
     if alone or sum(len(rows) for _, rows in wanted) < _ALONE:
         return [frames.take(*each) for each in wanted]
@@ -19,7 +19,7 @@ def _taken(frames, wanted):
 
 
 def _suffixes(suffixes, what):
-    """Two texts; pandas has None for none."""
+    """Two texts; None, as in pandas, is an empty one."""
     if isinstance(suffixes, (list, tuple)) and len(suffixes) == 2:
         one, other = ("" if suffix is None else suffix for suffix in suffixes)
         if isinstance(one, str) and isinstance(other, str):
@@ -54,9 +54,9 @@ def merge(
     ----------
     left, right : frames of pandas, of polars, or of pyarrow, or tables of Arrow on a device
     on : name of a column, or list of names
-        The keys, which both frames have. By default all columns that both have.
-    left_on, right_on : name, or list of as many names
-        The keys, where the frames have different names for them. In the result they are named as in `left`.
+        The key columns, which both frames have. By default, all columns that both have.
+    left_on, right_on : names, or lists of the same number of names
+        The key columns, if their names differ in the two frames. In the result they are named as in `left`.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         Which rows the result has, and in which order: see `join`.
     suffixes : two texts
@@ -69,16 +69,16 @@ def merge(
     -------
     frame
         The keys, once; then the other columns of `left` and those of `right`; for semi and anti the rows of
-        `left`. Columns have the types that they came in. Where a row has no match, the columns of the other
-        frame are null, or what the library has instead: NaN, in a column of integers of numpy, makes floats
-        of it. The index of a pandas frame does not take part; the result has a new one.
+        `left`. Columns keep their types. If a row has no match, the columns of the other frame are null, or
+        what the library has instead: a NaN converts a column of numpy integers to floats. The index of a
+        pandas frame is ignored; the result has a new one.
 
     Raises
     ------
     TypeError, KeyError, ValueError
-        Frames of two libraries; names that are no column's; two columns of the result with one name.
+        Frames of two libraries; names that no column has; two columns of the result with the same name.
     OverflowError
-        Integers of numpy beyond 2^53, in a pandas column that gets missing values.
+        numpy integers beyond 2^53, in a pandas column that gets missing values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Options of functions and tables: what is given beside data, checked."""
+"""Options of functions and tables: checks of the arguments other than data."""
 
 import contextlib
 import numbers
@@ -65,7 +65,7 @@ def check_rows(n, rows, what):
 
 
 def numpy_type(dtype, what):
-    """numpy's type of what a user calls one: of torch, too."""
+    """The numpy type that a user names, also by a type of torch."""
     of_torch = str(dtype).startswith("torch.")
     try:
         found = None if dtype is None else np.dtype(str(dtype)[6:] if of_torch else dtype)  # None: float64
@@ -79,7 +79,8 @@ def numpy_type(dtype, what):
 
 
 def type_name(dtype):
-    """A type's name, for files: equal types have one, whether their fields are said to be aligned or not."""
+    """A type's name, for files: equal types have the same name, whether or not their fields are declared as
+    aligned."""
 
     def plain(dtype):
         if not dtype.names:
@@ -92,7 +93,7 @@ def type_name(dtype):
 
 
 def library_beside(like, what):
-    """The Library of an array beside which a table is to lie."""
+    """The Library of the array that a table is to be beside."""
     if isinstance(like, (str, bytes)):
         raise TypeError(f"{what}: like={shown(like)}; pass an array that lies there")
     return NUMPY if like is None else take(like, what)[1]

@@ -6,21 +6,21 @@
     >>> roost.distributed.unique(np.array([30, 10, 30]), group=alone)
     array([30, 10])
 
-Processes are those of a group of torch.distributed, which torchrun or something else has started, for
-instance with `torchrun --nproc-per-node 4 program.py`::
+Processes are those of a torch.distributed group, which torchrun or another launcher starts, for instance with
+`torchrun --nproc-per-node 4 program.py`::
 
     torch.distributed.init_process_group("gloo")
     prices = roost.distributed.Map(ids, values)    # each process: the rows that it has
     mine = prices.find(wanted)                     # each process: what it asks
 
-Every process of the group must make the same calls in the same order. Each call waits for all. Answers are
-those of one table of all rows, those of rank 0 first. If one process raises, all do: the others a
-RuntimeError with its rank and message; the next call works. Where a process ends, the others get torch's
-exception, within the timeout of the group, and later calls raise RuntimeError.
+Every process of the group must make the same calls in the same order. Each call waits for all processes.
+Answers are those of one table with all rows, the rows of rank 0 first. If one process raises, the others
+raise a RuntimeError with its rank and message, and the next call works. If a process ends, the others get
+torch's exception, within the timeout of the group, and later calls raise RuntimeError.
 
 Arrays are numpy's, torch's, pandas' or Arrow's on the CPU, or torch's or CuPy's on a GPU, one GPU a process.
-Between GPUs data travel by NCCL, through a communicator that roost makes at the first call; libnccl.so.2 must
-be there, as it is with torch. Calls on GPUs wait on the host until all data have come.
+GPUs exchange data through NCCL, with a communicator that roost creates at the first call. This needs
+libnccl.so.2, which torch brings along. Calls on GPUs wait on the host until all data have arrived.
 """
 
 import threading
@@ -40,29 +40,29 @@ __all__ = ["Group", "Map", "join", "unique"]
 
 
 class Group:
-    """Processes that exchange bytes: for what is no group of torch.distributed, such as MPI.
+    """Processes that exchange bytes by other means than torch.distributed, such as MPI.
 
     Parameters
     ----------
     rank, size : int
-        The number of this process, and how many there are, at most 64.
+        The number of this process, and the number of processes, at most 64.
     all_gather : callable
-        ``all_gather(mine, all)``: `all`, of uint8, becomes what rank 0 gives, then what rank 1 gives, and so
-        on; `mine` has the same length on all ranks.
+        ``all_gather(mine, all)``: fills `all`, of uint8, with the `mine` of rank 0, then that of rank 1, and
+        so on; `mine` has the same length on all ranks.
     exchange : callable
-        ``exchange(out, into)``: sends the array out[r] to rank r and receives into[r] from it. Arrays of
-        uint8, which may be empty; those of the process itself are.
+        ``exchange(out, into)``: sends the array out[r] to rank r and receives into[r] from it. The arrays are
+        of uint8 and may be empty; those of the process itself are empty.
     abort : callable, optional
-        ``abort()``: this process has failed while others wait for its data; makes theirs raise.
+        ``abort()``: called if this process fails while others wait for its data; makes their calls raise.
     deadline : int
-        How many seconds data between GPUs may take. After it, or when NCCL reports an error, the call raises
-        RuntimeError and the group is of no use. On the CPU the functions decide.
+        How many seconds an exchange between GPUs may take. After that, or when NCCL reports an error, the
+        call raises RuntimeError and the group cannot be used any more. On the CPU the functions decide.
 
     Notes
     -----
-    Data on GPUs travel by NCCL; then these functions carry some hundred bytes a call. The arrays are memory
-    of roost and must not be used after the call. What these functions raise comes out of the call of roost,
-    after which the group is of no use. One call at a time.
+    Data on GPUs are exchanged through NCCL; then these functions carry a few hundred bytes per call. The
+    arrays are roost's memory and must not be used after the call. If one of these functions raises, the call
+    of roost raises the same, and the group cannot be used any more. One call at a time.
     """
 
     def __init__(self, rank, size, all_gather, exchange, abort=None, *, deadline=120):
@@ -76,7 +76,7 @@ class Group:
         self._all_gather, self._deadline, self._on_gpus = all_gather, deadline, {}
 
     def _on(self, library):
-        """The group where arrays of a library are. All processes ask for it at the same time."""
+        """The group on the device of a library's arrays. All processes call this at the same time."""
         if library.module is _host:
             return self._group
         group = self._on_gpus.get(library)
@@ -92,7 +92,8 @@ class Group:
         return group
 
     def _prepare(self, what, prepare):
-        """prepare() on all processes, which must return the same text; raises on all if it does on one."""
+        """Calls prepare() on all processes, which must return the same text; raises on all if it raises on
+        one."""
         try:
             text, result = prepare()
         except Exception as error:
@@ -137,7 +138,8 @@ def _new_group_of_torch(group):
     group = weakref.ref(group)  # which is alive during a call
 
     def tensor(memory):
-        """What torch sends or receives for an array: itself, or a copy where the group has GPUs only."""
+        """What torch sends or receives for an array: the array itself, or a copy if the group has only
+        GPUs."""
         array = torch.from_numpy(memory)
         return array.cuda() if dist.get_backend(group()) == "nccl" else array
 
@@ -147,7 +149,7 @@ def _new_group_of_torch(group):
         np.copyto(all, arriving.cpu().numpy())
 
     def exchange(out, into):
-        # Each begins with its neighbour, so that not all send to one.
+        # Each begins with its neighbour, so that they do not all send to the same one.
         others = [(me + i) % size for i in range(1, size)]
         arriving = [(r, tensor(into[r])) for r in others if len(into[r])]
         leaving = [(r, tensor(out[r])) for r in others if len(out[r])]
@@ -166,7 +168,7 @@ def _group(group):
 
 
 def _checked(keys, what):
-    """Keys that roost.distributed takes; and what all processes must have in common."""
+    """Keys, if roost.distributed takes them, and a text that must be the same on all processes."""
     if keys.library.name == "jax" and keys.library.module is not _host:
         raise TypeError(f"{what}: a jax array on a GPU; on GPUs, roost.distributed takes torch's and CuPy's")
     if isinstance(keys, StringKeys):
@@ -177,14 +179,14 @@ def _checked(keys, what):
 
 
 class Map(Table):
-    """A map that several processes build together and ask together; each has a part of the pairs.
+    """A map that several processes build and query together; each has a part of the pairs.
 
     Parameters
     ----------
     keys : array of n keys
         Of this process: integers, bools, floats, dates, fixed-size bytes of at most 16, or rows of integers
-        of at most 16 bytes. All processes give the same type; n may differ, and be 0. If a key comes several
-        times, its first value counts, that of rank 0 before that of rank 1.
+        of at most 16 bytes. All processes give the same type; n may differ, and may be 0. If a key occurs
+        more than once, its first value counts, that of rank 0 before that of rank 1.
     values : array of n values
         Numbers or rows of at most 8 bytes, of the same type everywhere.
     group : Group or process group of torch, optional
@@ -193,15 +195,15 @@ class Map(Table):
     Raises
     ------
     TypeError, ValueError
-        Keys or values that are none, or of other types than those of another process.
+        Keys or values whose types cannot be used, or differ from those of another process.
     MemoryError
     RuntimeError
         Another process has raised, or ended.
 
     Notes
     -----
-    A pair is on the process that the hash of its key tells, which has about the same number as each other.
-    Sends each pair once; needs memory for about three times this process's pairs while it works.
+    The hash of a key determines the process that has its pair; all processes have about the same number of
+    pairs. The build sends each pair once, and needs memory for about three times this process's pairs.
     """
 
     def __init__(self, keys, values, *, group=None):
@@ -234,7 +236,7 @@ class Map(Table):
         return self._all._prepare(name, prepare)
 
     def find(self, keys, missing=0):
-        """The value of each key of this process, `missing` for those that no process has given.
+        """The value of each key of this process, `missing` for keys that no process has given.
 
         Parameters
         ----------
@@ -248,15 +250,16 @@ class Map(Table):
         return self._find(*self._queries(keys, "find", lambda what: self._values.one(missing, what)))
 
     def contains(self, keys):
-        """For each key of this process whether any process has given it: an array of bool."""
+        """Whether any process has given each key of this process: an array of bool."""
         return self._contains(self._queries(keys, "contains")[0])
 
     def items(self):
-        """The keys that this process has, in no particular order, and their values. Waits for nobody."""
+        """The keys that this process has, in no particular order, and their values. Does not wait for
+        others."""
         return self._items()
 
     def __len__(self):
-        """The number of different keys of all processes. Waits for nobody."""
+        """The number of distinct keys of all processes. Does not wait for others."""
         return super().__len__()
 
     @property
@@ -265,7 +268,7 @@ class Map(Table):
         return super().nbytes
 
     def valid(self):
-        """Checks what must hold, on all processes: looks up every key. For tests."""
+        """Checks the map's invariants on all processes: looks up every key. For tests."""
         return super().valid()
 
     def __repr__(self):
@@ -276,7 +279,7 @@ class Map(Table):
 
 
 def unique(x, *, group=None):
-    """The distinct keys of all processes, each on the process where it occurs first.
+    """The distinct keys of all processes, each on the process where it first occurs.
 
     Parameters
     ----------
@@ -287,8 +290,8 @@ def unique(x, *, group=None):
     Returns
     -------
     array
-        In order of first occurrence. All processes' arrays one after the other are ``roost.unique`` of all
-        `x` in that order. Errors are those of `Map`.
+        In order of first occurrence. The arrays of all processes, one after the other, are ``roost.unique``
+        of all `x` in that order. Errors are those of `Map`.
     """
     what = "roost.distributed.unique"
     all = _group(group)
@@ -304,20 +307,20 @@ def unique(x, *, group=None):
 
 
 def join(left, right, *, group=None):
-    """The rows of two columns, which are spread over processes, that have equal keys.
+    """The rows with equal keys in two columns that are spread over processes.
 
     Parameters
     ----------
     left, right : arrays of keys
-        Of this process, as for `Map`; of one type, or of two of which one holds all values of the other.
+        Of this process, as for `Map`; of one type, or of two types if one can hold all values of the other.
     group : Group or process group of torch, optional
 
     Returns
     -------
     (int64 array, int64 array)
-        Pairs of row numbers, of the rows of `left` that this process has. Rows are numbered over all
-        processes, those of rank 0 first. All processes' arrays one after the other are ``roost.join`` of the
-        whole columns. Errors are those of `Map`.
+        Pairs of row numbers, for the rows of `left` that this process has. Rows are numbered over all
+        processes, those of rank 0 first. The arrays of all processes, one after the other, are ``roost.join``
+        of the whole columns. Errors are those of `Map`.
     """
     what = "roost.distributed.join"
     all = _group(group)

@@ -18,7 +18,7 @@ struct float16 {
   std::uint16_t bits;
 };
 
-/// Which key loses its row when a new key finds none free in its bucket. Keys of the running step never do.
+/// Which key loses its row when a new key finds no free row in its bucket. Keys of the running step never do.
 enum class eviction : std::uint8_t {
   none,          ///< no key: the new one gets no row (embedding_counts::unplaced), until reserve() makes room
   least_recent,  ///< the one whose last step is longest ago (LRU)
@@ -26,8 +26,8 @@ enum class eviction : std::uint8_t {
   least_score      ///< the one with the least score of yours
 };
 
-/// How rows learn. What an optimizer keeps of a row lies beside it, as floats. Gradients of one key are added
-/// up in the order of the batch first.
+/// How rows learn. The optimizer's state for a row is stored beside it, as floats. The gradients of a key are
+/// first added up in the order of the batch.
 enum class optimizer : std::uint8_t {
   sgd,              ///< w -= rate * g
   adagrad,          ///< s += g * g; w -= rate * g / (sqrt(s) + epsilon)
@@ -35,7 +35,7 @@ enum class optimizer : std::uint8_t {
   adam              ///< as torch.optim.Adam; its number of steps is that of the table's updates
 };
 
-/// The numbers of optimizers. They may change between steps (embedding_table::set_rates).
+/// The parameters of optimizers. They may change between steps (embedding_table::set_rates).
 struct optimizer_rates {
   float learning_rate = 0.01f;
   float beta1 = 0.9f, beta2 = 0.999f;  ///< adam
@@ -43,8 +43,8 @@ struct optimizer_rates {
   float weight_decay = 0;              ///< g += weight_decay * w
 };
 
-/// The numbers that a new row has: a function of the seed, the key and the column, so that a key that lost
-/// its row and comes again begins as it did before.
+/// The numbers of a new row: a function of the seed, the key and the column, so that a key that lost its row
+/// and returns begins as it did before.
 struct row_initializer {
   enum class kind : std::uint8_t { normal, uniform, constant };
   kind is = kind::normal;
@@ -56,22 +56,22 @@ struct row_initializer {
 struct embedding_options {
   std::uint32_t dim = 0;     ///< numbers in a row, 1 to 65,536
   std::size_t capacity = 0;  ///< rows, 1 to 2^31 - 2^12; rounded up to whole buckets of 128
-  /// Rows in memory of the place, if not all of them: a cache of those used last, while all rows lie in host
-  /// memory, pinned for a GPU. What a step looks up comes to the cache; rows that find no place there are
-  /// read and changed in host memory. Results are the same as without. 0: all. Rounded up to 32.
+  /// The number of rows in memory of the place, if not all: a cache of the rows used last, while all rows are
+  /// in host memory, pinned for a GPU. Rows that a step looks up enter the cache; rows for which it has no
+  /// room are read and changed in host memory. Results are the same as without it. 0: all. Rounded up to 32.
   std::size_t cached_rows = 0;
   roost::eviction eviction = eviction::least_recent;
   roost::optimizer optimizer = optimizer::adam;
   optimizer_rates rates = {};
   row_initializer initializer = {};
-  /// A key gets a row once it has been looked up so many times without one; before that it is looked up as an
-  /// absent key. Lookups are counted in a sketch that may count too many (two counters of 4 bytes for each
-  /// row), and forgets half of them in 1024 steps.
+  /// A key gets a row once it has been looked up this many times without one; before that it is looked up as
+  /// an absent key. Lookups are counted in a sketch (two counters of 4 bytes for each row), which may count
+  /// too many, and which halves each counter once every 1024 steps.
   std::uint32_t admit = 1;
   /// Whether a key is an id and the number of a feature below 2^16, for several features in one table. Takes
   /// 2 bytes for each row.
   bool features = false;
-  /// How many of the keys that lost their rows are remembered until take_evicted() is called.
+  /// How many keys that lost their rows are remembered until take_evicted() is called.
   std::size_t keep_evicted = 0;
   std::uint64_t seed = 0;  ///< of the hash, and of new rows
 };

@@ -8,30 +8,29 @@
 #include "roost/embedding/embedding_options.hpp"
 #include "roost/place.hpp"
 
-/// \file
-/// Rows of numbers by key, which are learned: a table with a fixed number of rows, where new keys take the
-/// rows of others.
+/// \file Learned rows of numbers by key: a table with a fixed number of rows, in which new keys take the rows
+/// of others.
 
 namespace roost {
 
-/// The ids of a call, in memory of the place. Ids are any numbers; none is reserved.
+/// The ids of a call, in memory of the place. Ids may be any numbers; none is reserved.
 struct embedding_batch {
   std::span<const std::int64_t> ids = {};
   /// The feature of each id. If it is empty, all ids are of `feature`.
   std::span<const std::uint16_t> features = {};
   std::uint16_t feature = 0;
-  /// The score of each id, for eviction::least_score. The greatest of a batch counts for its key.
+  /// The score of each id, for eviction::least_score. The greatest score of a key in the batch counts.
   std::span<const std::uint32_t> scores = {};
   /// Bags of ids: bag b has ids [offsets[b], offsets[b + 1]); the first offset is 0, the last the number of
-  /// ids. Each bag has one row in the results. If there are none, each id has.
+  /// ids. Each bag has one row in the results. Without offsets, each id has one.
   std::span<const std::int64_t> offsets = {};
   roost::pooling pooling = pooling::sum;
 
-  /// Rows of results.
+  /// The number of rows in the results.
   std::size_t rows() const { return offsets.empty() ? ids.size() : offsets.size() - 1; }
 };
 
-/// Keys that have rows, with all that a table knows of them: memory of the place.
+/// Keys that have rows, with all that a table knows about them, in memory of the place.
 template <class Place>
 struct embedding_entries {
   array<std::uint32_t, Place> slots;  ///< ascending
@@ -41,26 +40,27 @@ struct embedding_entries {
   array<std::uint64_t, Place> scores;  ///< lookups, or a step and a score; empty for other kinds of eviction
 };
 
-/// A table of rows that are learned, by key: an id, or an id and a feature. It has a fixed number of rows. A
-/// new key gets a free one of its bucket of 128, or that of the key which the kind of eviction says; keys of
-/// the running step never lose theirs. What finds no row is counted, and looked up as the row that it would
-/// begin with. The same calls make the same table, bit by bit, on any number of threads.
+/// A table of learned rows by key: an id, or an id and a feature. It has a fixed number of rows. A new key
+/// gets a free row of its bucket of 128, or the row of another key, which the kind of eviction chooses; keys
+/// of the running step never lose their rows. A key that finds no row is counted, and its lookup returns the
+/// row that it would begin with. The same calls give the same table, bit for bit, on any number of threads.
 ///
 ///     roost::embedding_table<roost::cuda> table(gpu, {.dim = 64, .capacity = 1'000'000});
 ///     table.look_up(gpu, {.ids = ids}, slots, rows);  // a training step
 ///     table.update(gpu, {.ids = ids}, slots, gradients);
 ///     table.find(gpu, {.ids = ids}, slots, rows);     // an evaluation
 ///
-/// `Value`: float, bfloat16 or float16, in which weights lie; what an optimizer keeps is floats. Calls are
-/// asynchronous on cuda unless they say otherwise, and can be captured in graphs. Not for several threads at
-/// once, except const calls. A table takes up to 2^32 - 1 steps. A slot is the number of a row; it belongs to
-/// its key until insert, assign, erase or restore give it to another one.
+/// `Value`: float, bfloat16 or float16, the type of weights; the optimizer's state is floats. Calls are
+/// asynchronous on cuda unless they say otherwise, and can be captured in graphs. Only const calls may
+/// overlap. A table allows up to 2^32 - 1 steps. A slot is the number of a row; it belongs to its key until
+/// insert, assign, erase or restore give it to another one.
 ///
-/// With options.cached_rows, rows may be more than the place has memory for.
+/// With options.cached_rows, there may be more rows than fit in memory of the place.
 ///
-/// Memory: for each row its weights and what the optimizer keeps of it (nothing, 4, 4 * dim or 8 * dim
-/// bytes), rounded up to 16 bytes, and 13 to 23 bytes. Ideas: Stadium hashing (Khorasani et al. 2015) for
-/// small tickets beside large bodies; HierarchicalKV (arXiv 2603.17168) for eviction inside a bucket of 128.
+/// Memory: for each row its weights and the optimizer's state (nothing, 4, 4 * dim or 8 * dim bytes), rounded
+/// up to 16 bytes, and 13 to 23 bytes more. The ideas come from Stadium hashing (Khorasani et al. 2015),
+/// small tickets beside large bodies, and from HierarchicalKV (arXiv 2603.17168), eviction inside a bucket
+/// of 128.
 template <class Place, class Value = float>
 class embedding_table {
   static_assert(std::is_same_v<Value, float> || std::is_same_v<Value, bfloat16> ||
@@ -71,13 +71,13 @@ class embedding_table {
   using place_type = Place;
   using value_type = Value;
 
-  /// Throws invalid_argument for options out of their ranges, out_of_memory.
+  /// Throws invalid_argument for options that are out of range, out_of_memory.
   embedding_table(const Place& place, const embedding_options& options);
 
-  /// A training step: the slot of each id; new keys get rows. ~0 for an id that gets none. `slots`: one for
-  /// each id, memory of the place. `running`: how many steps before this one still expect an update: their
-  /// keys keep their rows, too. Throws invalid_argument for spans of other sizes, and
-  /// out_of_memory: then keys that have rows count as looked up, and new ones got none.
+  /// A training step: writes the slot of each id, ~0 for an id without a row; new keys get rows. `slots`: one
+  /// for each id, in memory of the place. `running`: how many steps before this one still expect an update;
+  /// their keys keep their rows, too. Throws invalid_argument for spans of wrong sizes, and out_of_memory:
+  /// then keys that have rows count as looked up, and new keys have got no rows.
   void insert(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
               std::uint32_t running = 0);
 
@@ -85,19 +85,19 @@ class embedding_table {
   void look_up(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
                std::span<Value> out, std::uint32_t running = 0);
 
-  /// The slot of each id, ~0 for those without a row, and, where `out` is not empty, what `gather` gives.
+  /// Writes the slot of each id, ~0 for ids without a row, and, if `out` is not empty, what `gather` writes.
   /// Changes nothing.
   void find(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             std::span<Value> out = {}) const;
 
-  /// The rows of ids whose slots `insert` or `find` told, or of bags of ids. An id without a row has that
-  /// which it would begin with. `out`: batch.rows() * dim numbers.
+  /// Writes the rows of ids, or of bags of ids, whose slots `insert` or `find` wrote. For an id without a
+  /// row, it writes the row that the id would begin with. `out`: batch.rows() * dim numbers.
   void gather(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<Value> out) const;
 
-  /// Brings the rows of the next step's ids to the cache (embedding_options::cached_rows), where another
-  /// stream can do so beside `update`, but beside no other call. `running`: as in `insert`, and the last
-  /// step.
+  /// Brings the rows of the next step's ids to the cache (embedding_options::cached_rows). On another stream,
+  /// this may overlap with `update`, but with no other call. `running`: how many steps before the last one
+  /// still expect an update; the last step always counts.
   void prefetch(const Place& place, const embedding_batch& batch, std::uint32_t running = 0);
 
   /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. The gradients of ids without a row are
@@ -105,10 +105,11 @@ class embedding_table {
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<const Value> gradients);
 
-  /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. Of several rows of a key the
-  /// last one counts. What the optimizer keeps begins anew for new keys only. A step, as `insert` is.
-  /// `evicted`: empty, or room for dim numbers an id: the weights of the keys that lost their rows; returns
-  /// these keys in the same order, which is any. Synchronises if `evicted` is not empty.
+  /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. If a key has several rows,
+  /// the last one counts. Only for new keys, the optimizer's state starts again. This is a step, like
+  /// `insert`. `evicted`: empty, or room for dim numbers per id, for the weights of the keys that lost their
+  /// rows. Returns these keys in the same order, which has no meaning. Synchronises if `evicted` is not
+  /// empty.
   struct evicted_keys {
     array<std::int64_t, Place> ids;
     array<std::uint16_t, Place> features;
@@ -116,31 +117,31 @@ class embedding_table {
   evicted_keys assign(const Place& place, const embedding_batch& batch, std::span<const Value> rows,
                       std::span<Value> evicted = {}, std::uint32_t running = 0);
 
-  /// Takes the rows of keys away. Ids that have none are ignored.
+  /// Removes the rows of keys. Ids without a row are ignored.
   void erase(const Place& place, const embedding_batch& batch);
 
-  /// The keys that have lost their rows since the last such call, at most options().keep_evicted, in any
+  /// The keys that lost their rows since the last such call, at most options().keep_evicted, in no defined
   /// order. Synchronises.
   evicted_keys take_evicted(const Place& place);
 
   /// Keys with rows that were looked up in step `since` or later; 0: all. Synchronises.
   embedding_entries<Place> entries(const Place& place, std::uint32_t since = 0) const;
 
-  /// All bytes of rows, row_bytes() each: weights, then what the optimizer keeps.
+  /// Copies all bytes of rows, row_bytes() each: weights, then the optimizer's state.
   void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const;
 
-  /// Puts entries of a table with the same dim, Value, optimizer and seed back; their rows come by
-  /// write_rows. The table must be empty. If `same_slots`, which needs the same number of buckets, each key
-  /// has its former slot; else keys get slots as in `insert`. `slots`: where those go, ~0 for a key that
-  /// found none. Returns how many did not. Synchronises.
+  /// Restores the entries of a table with the same dim, Value, optimizer and seed; write_rows restores their
+  /// rows. The table must be empty. If `same_slots` is true, which needs the same number of buckets, each key
+  /// gets its former slot; otherwise keys get slots as in `insert`. `slots`: receives these, ~0 for a key
+  /// that found none. Returns how many keys found none. Synchronises.
   std::size_t restore(const Place& place, const embedding_entries<Place>& entries, bool same_slots,
                       std::span<std::uint32_t> slots);
 
-  /// Writes rows that copy_rows gave; of different slots, or ~0 for those to be left out.
+  /// Writes rows that copy_rows has copied, to distinct slots; rows with slot ~0 are left out.
   void write_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<const std::byte> rows);
 
-  /// Makes room for so many rows, by moving all keys to a larger table, which needs memory for both. Slots
-  /// change, and what was counted for admission begins anew. Does nothing if there is room. Synchronises.
+  /// Makes room for `capacity` rows by moving all keys to a larger table, which needs memory for both tables.
+  /// Slots change, and the counts for admission start again. Does nothing if there is room. Synchronises.
   void reserve(const Place& place, std::size_t capacity);
 
   /// Sets the rates of the next updates.
@@ -148,7 +149,7 @@ class embedding_table {
 
   /// What has been counted. Synchronises.
   embedding_counts counts(const Place& place) const;
-  /// Sets the numbers of steps and updates, for a table that goes on from a file.
+  /// Sets the numbers of steps and updates, for a table that continues from a file.
   void set_steps(const Place& place, std::uint32_t steps, std::uint32_t updates);
   /// The number of keys that have rows. Synchronises.
   std::size_t size(const Place& place) const;

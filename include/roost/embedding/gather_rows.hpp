@@ -17,7 +17,7 @@ struct alignas(16) sixteen_bytes {
   std::uint64_t low, high;
 };
 
-/// The page of the host's memory where a row is, and its place in the batch.
+/// The page of host memory where a row is, and the row's position in the batch.
 struct page_of_row {
   static constexpr int bits = 21;  // what a GPU knows the address of at a time
 
@@ -125,15 +125,15 @@ void gather_pieces_of(const Place& place, std::span<const std::byte> rows, std::
 
 }  // namespace detail
 
-/// out[i] = rows[ids[i]], for rows of `row_bytes` bytes in memory of the place, or of the host, pinned for a
-/// GPU. Many rows of the host are read in the order of their pages. A row with a number that is not below
-/// that of the rows is all ones, NaN as floating-point numbers. Asynchronous on cuda; may be captured in
-/// graphs.
+/// out[i] = rows[ids[i]], for rows of `row_bytes` bytes in memory of the place, or in host memory that is
+/// pinned for a GPU. Many rows in host memory are read in the order of their pages. If an id is not below the
+/// number of rows, its result is all ones, which is NaN for floating-point numbers. Asynchronous on cuda; may
+/// be captured in graphs.
 ///
 ///     roost::gather_rows(gpu, rows, 512, ids, out);
 ///
-/// `out`: ids.size() * row_bytes bytes, memory of the place. Throws invalid_argument for sizes that do not
-/// match, for 2^32 ids and more, and for host memory that the GPU cannot read; out_of_memory.
+/// `out`: ids.size() * row_bytes bytes, in memory of the place. Throws invalid_argument for sizes that do not
+/// match, for 2^32 or more ids, and for host memory that the GPU cannot read; out_of_memory.
 template <class Place>
 void gather_rows(const Place& place, std::span<const std::byte> rows, std::size_t row_bytes,
                  std::span<const std::int64_t> ids, std::span<std::byte> out) {

@@ -37,7 +37,7 @@ class gpus {
 
   /// Every CUDA device, each with a stream of its own. Throws device_error if there is none.
   gpus() : gpus(all_devices()) {}
-  /// These CUDA devices. A device that is listed several times has several shards. Throws invalid_argument,
+  /// These CUDA devices. A device that is listed more than once has several shards. Throws invalid_argument,
   /// device_error.
   explicit gpus(const std::vector<int>& devices) {
     std::vector<cuda> places;

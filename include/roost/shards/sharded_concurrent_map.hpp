@@ -18,10 +18,10 @@ namespace roost {
 ///     map.insert_or_apply(all, words, counts, roost::plus());  // words[s]: a range of GPU s
 ///     map.find(all, queries, results, missing_value);
 ///
-/// Calls, types, options and answers are those of concurrent_map; sharded_table.hpp has what all
-/// sharded tables have, and shards.hpp says what several ranges mean. There is no run(), no insert_if(), and
-/// no change through ref(), since a ref's atomic operations work within one GPU only. If a key appears
-/// several times in a batch, the order in which its pairs take effect is not defined.
+/// Calls, types, options and answers are those of concurrent_map; sharded_table.hpp has what all sharded
+/// tables have, and shards.hpp says what several ranges mean. There is no run(), no insert_if(), and no
+/// change through ref(), since a ref's atomic operations work within one GPU only. If a key appears more than
+/// once in a batch, the order in which its pairs take effect is not defined.
 ///
 /// Cost: a change sends each pair once to its owner, which then changes its map; lookups work as in
 /// sharded_map. If few keys have many pairs, which would overload one shard, each shard first combines its

@@ -17,7 +17,7 @@ namespace roost {
 ///     map.find(all, queries, results, missing_value);  // results[s]: of queries[s]
 ///
 /// Calls, types, options, duplicates and answers are those of frozen_map; sharded_table.hpp has what all
-/// sharded tables have, and shards.hpp says what several ranges mean. If a key appears several times, its
+/// sharded tables have, and shards.hpp says what several ranges mean. If a key appears more than once, its
 /// first pair wins: the first one in the lowest shard that has the key.
 ///
 /// Cost: a build sends each pair once to its owner, which then builds its table. A bulk lookup partitions

@@ -79,15 +79,15 @@ class stadium_map {
                           typename ref_type::fresh(), how);
   }
 
-  /// Stores each pair whose key is absent. If a key appears several times in a batch, it is not defined which
-  /// of its pairs is stored.
+  /// Stores each pair whose key is absent. If a key appears more than once in a batch, it is not defined
+  /// which of its pairs is stored.
   template <class Keys, class Values>
   insert_report insert(const Place& place, const Keys& keys, const Values& values, bulk_options how = {}) {
     return table_.put_all(place, zip(keys, values, "roost::stadium_map::insert"), typename ref_type::keep(),
                           how);
   }
 
-  /// Stores each pair; present keys get the new value. If a key appears several times in a batch, it is not
+  /// Stores each pair; present keys get the new value. If a key appears more than once in a batch, it is not
   /// defined which of its values it keeps.
   template <class Keys, class Values>
   insert_report insert_or_assign(const Place& place, const Keys& keys, const Values& values,

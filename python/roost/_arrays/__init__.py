@@ -1,1 +1,1 @@
-"""How data enter and leave: arrays, columns and frames of all libraries, and values of Python, exactly."""
+"""How data enter and leave: arrays, columns and frames of all libraries, and Python values, exactly."""

@@ -1,7 +1,8 @@
-"""Columns of Arrow in memory of a device, by Arrow's C device interface.
+"""Arrow columns in device memory, through Arrow's C device interface.
 
-What has `__arrow_c_device_array__` or `__arrow_c_device_stream__` becomes a DeviceColumn or a DeviceTable,
-and what comes of these lies on the same device. The CPU is a device, too: the code is one for all.
+An object with `__arrow_c_device_array__` or `__arrow_c_device_stream__` becomes a DeviceColumn or a
+DeviceTable, and results of these are on the same device. The CPU is a device, too: the code is the same for
+all.
 """
 
 from .. import _host
@@ -24,8 +25,8 @@ class _OnDevice:
     """What columns and tables have in common."""
 
     def __arrow_c_device_array__(self, requested_schema=None, **options):
-        """The structs of Arrow's C device interface, in capsules: no copy, but for dictionaries and several
-        chunks. They may be used at once, on any stream."""
+        """The structs of Arrow's C device interface, in capsules, without a copy except for dictionaries and
+        several chunks. They may be used at once, on any stream."""
         if wanted := [name for name, value in options.items() if value is not None]:
             raise NotImplementedError(f"roost: __arrow_c_device_array__ with {wanted[0]}")
         library = self.library
@@ -33,12 +34,12 @@ class _OnDevice:
 
     @property
     def device(self):
-        """Where it lies: "the CPU", or "cuda:" and the number of a GPU."""
+        """Where the data are: "the CPU", or "cuda:" and the number of a GPU."""
         return self.library.where
 
 
 class DeviceColumn(_OnDevice):
-    """A column of Arrow in memory of a device. Never changes.
+    """An Arrow column in device memory. Never changes.
 
     `made`: the column as C++ has it, `library`: that of its device.
     """
@@ -68,7 +69,8 @@ class DeviceColumn(_OnDevice):
 
     @property
     def type(self):
-        """Arrow's format string, as "l" for int64 and "u" for utf8; of a dictionary, that of its values."""
+        """Arrow's format string, such as "l" for int64 and "u" for utf8; for a dictionary, that of its
+        values."""
         return self.made.value_format
 
     def __len__(self):
@@ -81,22 +83,22 @@ class DeviceColumn(_OnDevice):
         return [self.made], None
 
     def to_pyarrow(self):
-        """A copy on the CPU, as an array of pyarrow; views of texts become large texts, and dictionaries what
-        they stand for."""
+        """A copy on the CPU, as a pyarrow array; text views become large texts, and dictionaries become the
+        values that they stand for."""
         import pyarrow
 
         library = self.library
         return pyarrow.Array._import_from_c_capsule(*library.module.copy_to_cpu(library.place(), self.made))
 
     def take(self, rows):
-        """The rows of these numbers, an array of the library; null where one is negative."""
+        """The rows with these numbers, an array of the library; null where a number is negative."""
         library = self.library
         rows = library.column(library.convert(rows, INT64))
         return DeviceColumn(library.module.take_rows(library.place(), self.made, rows), library)
 
     def values(self):
-        """An array of the values as numbers, and bools of which are there, or None. Texts are numbered;
-        halves become floats, and times integers."""
+        """An array of the values as numbers, and bools that say which are not null, or None. Texts are
+        numbered; half floats become floats, and times integers."""
         library = self.library
         values, number, there = library.module.read_values(library.place(), self.made)
         there = None if there is None else library.adopt(there, BOOL)
@@ -123,7 +125,7 @@ class DeviceColumn(_OnDevice):
 
 
 class DeviceTable(_OnDevice):
-    """A table of Arrow in memory of a device. Never changes."""
+    """An Arrow table in device memory. Never changes."""
 
     def __init__(self, names, columns):
         self.names, self.columns, self.library = names, columns, columns[0].library
@@ -132,7 +134,7 @@ class DeviceTable(_OnDevice):
         return len(self.columns[0])
 
     def __getitem__(self, name):
-        """The column of a name; KeyError if there is none, or several."""
+        """The column with this name; KeyError if there is none, or more than one."""
         if self.names.count(name) != 1:
             raise KeyError(name)
         return self.columns[self.names.index(name)]
@@ -144,15 +146,15 @@ class DeviceTable(_OnDevice):
         return [column.made for column in self.columns], self.names
 
     def to_pyarrow(self):
-        """A copy on the CPU, as a table of pyarrow; columns as those of `DeviceColumn.to_pyarrow`."""
+        """A copy on the CPU, as a pyarrow table, with columns as from `DeviceColumn.to_pyarrow`."""
         import pyarrow
 
         return pyarrow.table([column.to_pyarrow() for column in self.columns], names=self.names)
 
 
 def take_device(x):
-    """What has Arrow's device interface as a DeviceColumn or DeviceTable; None if it is on the CPU, and has
-    the interface of the CPU, too."""
+    """An object with Arrow's device interface as a DeviceColumn or DeviceTable; None if it is on the CPU and
+    also has the interface for the CPU."""
     on_cpu_too = hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__")
     try:
         if hasattr(x, "__arrow_c_device_array__"):

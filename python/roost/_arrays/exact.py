@@ -1,8 +1,8 @@
 """How values enter: each one exactly, or not at all.
 
-`of_python` makes an array of what Python has: numbers, texts, dates, and lists of them. `convert` gives an
-array another type. Both keep every value, or raise one TypeError or OverflowError that names what cannot be
-kept. Nothing else in the package converts values that a user gives.
+`of_python` makes an array from Python's values: numbers, texts, dates, and lists of them. `convert` gives an
+array another type. Both keep every value, or raise a TypeError or OverflowError that names the first value
+that cannot be kept. Nothing else in the package converts values that a user passes.
 """
 
 import ctypes
@@ -25,8 +25,8 @@ _SINGLE = (bool, int, float, complex, str, bytes, np.generic, datetime.date, dat
 
 
 def whole_floats(function):
-    """Lets a function have denormal floats as they are on a thread that takes them for 0: after
-    `torch.set_flush_denormal(True)`, and where a library was built with -ffast-math."""
+    """Lets a function see denormal floats as they are on a thread that treats them as 0: after
+    `torch.set_flush_denormal(True)`, and if a library was built with -ffast-math."""
 
     @functools.wraps(function)
     def call(*arguments, **named):
@@ -63,8 +63,8 @@ def alike(dtype, other):
 
 
 def keeps_every_value(dtype, other):
-    """Whether each value of one type is one of another. Of dates only their units count: `convert` looks at
-    values. (numpy calls int64 to float64 safe, and a number a text.)"""
+    """Whether each value of one type is also a value of another. For dates only the units count: `convert`
+    checks the values. (To numpy, int64 to float64 is safe, and so is a number to a text.)"""
     if not alike(dtype, other):
         return False
     if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
@@ -106,7 +106,7 @@ def convert(array, dtype, what, given=None):
 
 @whole_floats
 def convert_some(array, dtype, what, given=None):
-    """The same, and for each value whether `dtype` has it; of others, what is there has no meaning."""
+    """The same, and for each value whether `dtype` has it; the results of other values have no meaning."""
     if not alike(array.dtype, dtype):
         raise TypeError(f"{what}: {array.dtype} and {dtype} are never equal; convert one of them")
     if dtype.kind in "mM":
@@ -120,7 +120,7 @@ def convert_some(array, dtype, what, given=None):
 
 
 def shown(value, text=repr):
-    """What a value is, on one line."""
+    """A value as text, on one line."""
     try:
         return " ".join(text(value).split())[:80]
     except OverflowError:  # of a date that is too far away for numpy to write
@@ -200,7 +200,8 @@ def _unit(dtype):
 
 
 def _with_room(counts, factor, divisor=1):
-    """Whole numbers, as Python's if those of 64 bits may not hold each one divided, and then multiplied."""
+    """Whole numbers; as Python's if 64 bits may not hold each number after it is divided and then
+    multiplied."""
     if not counts.size or counts.dtype == object:
         return counts
     largest = max(-int(counts.min()), int(counts.max()))
@@ -231,8 +232,8 @@ def is_python(x):
 
 
 def own_floats(x):
-    """For each value of an argument of Python whether it is a float without a precision of its own. Beside
-    floats of numpy all are of 8 bytes."""
+    """For each value of a Python argument, whether it is a float without a precision of its own. Beside numpy
+    floats, all are of 8 bytes."""
     cells = [x]
     while cells and isinstance(cells[0], (list, tuple, set, frozenset)):
         cells = list(itertools.chain.from_iterable(cells))
@@ -242,7 +243,7 @@ def own_floats(x):
 
 @whole_floats
 def of_python(x, what):
-    """An array of numpy of what Python has, with every value as it is.
+    """A numpy array of Python's values, each exactly.
 
     Integers become int64, or uint64 if that alone holds them; integers beside floats float64. Texts and bytes
     become numpy's, or objects where these would lose trailing zeros. Raises TypeError for values of several
@@ -285,7 +286,7 @@ def real_number(x, what, low, high, advice):
 
 
 def expect_shades(image, what):
-    """Refuses images of PIL whose numbers are no shades: places in a palette, inks, hues."""
+    """Refuses PIL images whose numbers are not shades: indices of a palette, inks, hues."""
     mode = getattr(image, "mode", None)
     if mode in ("P", "PA", "CMYK", "YCbCr", "HSV", "LAB"):
         raise TypeError(f"{what}: an image of mode {mode}, whose numbers are no shades; give convert('RGB')")

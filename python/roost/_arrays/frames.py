@@ -13,7 +13,7 @@ def _bools(values, there):
 
 
 def _expect_exact(values, rows, name):
-    """Raises an OverflowError for integers that float64 has not, which pandas would make floats of."""
+    """Raises an OverflowError for integers that float64 cannot hold, which pandas would convert to floats."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
         return
     taken = values[rows[rows >= 0]]
@@ -60,7 +60,7 @@ class Rows:
 
 
 class Pandas:
-    """What roost does to frames and columns of pandas; the others have the same functions."""
+    """What roost does with frames and columns of pandas; the other classes have the same functions."""
 
     @staticmethod
     def columns(frame):
@@ -316,8 +316,8 @@ def may_be_device(x):
 
 
 def of_capsules(x):
-    """What has Arrow's C interface, and is of no library that roost knows, as a table or a column of pyarrow,
-    or as a DeviceTable or DeviceColumn; anything else as it is."""
+    """An object that has Arrow's C interface, but is of no library that roost knows, as a pyarrow table or
+    column, or as a DeviceTable or DeviceColumn; anything else as it is."""
     if may_be_device(x) and (found := take_device(x)) is not None:
         return found
     if not _capsules_of(x)[0]:

@@ -1,7 +1,7 @@
 """Where arrays come from, and where results go.
 
-A `Library` is numpy or another one on one device: it tells the C++ module where an array lies, and makes
-arrays for results. What roost does to arrays beyond that, it does in C++, so that all libraries are alike.
+A `Library` is numpy or another library on one device: it tells the C++ module where an array is, and makes
+arrays for results. Everything else is done in C++, so that all libraries behave alike.
 """
 
 import atexit
@@ -62,7 +62,8 @@ class Library:
 
     @staticmethod
     def empty(n, dtype, tail=()):
-        """An array for results. Of a library whose arrays never change, something that `finish` makes one."""
+        """An array for results. For a library whose arrays never change, something from which `finish` makes
+        one."""
         return np.empty((n, *tail), dtype)
 
     def output(self, n, dtype, tail=()):
@@ -482,8 +483,8 @@ _JAX_64 = "which jax has after jax.config.update('jax_enable_x64', True)"
 
 @whole_floats
 def _to_jax(library, array, rounds=False):
-    """An array of jax, which without 64-bit numbers makes 32-bit ones of them: then each must be one.
-    `rounds`: floats that were computed may become the nearest ones."""
+    """A jax array. Without 64-bit numbers, jax makes 32-bit ones; then each number must be representable.
+    `rounds`: floats that were computed may be rounded to the nearest ones."""
     array = _native(array)
     result = library.jax.device_put(array, library.device)
     if result.dtype != array.dtype:
@@ -579,8 +580,8 @@ _DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
 class JaxCuda(_Device):
-    """Arrays of JAX on a GPU. JAX has no current stream and lends no memory: roost works on a stream of its
-    own, with memory of its own, and each call ends when its work has."""
+    """Arrays of JAX on a GPU. JAX has no current stream and provides no memory, so roost works on its own
+    stream, with its own memory, and each call returns when its work is done."""
 
     name = "jax"
 
@@ -677,7 +678,8 @@ def library_of(key, make, *arguments):
 
 
 def library_of_gpu(index, what):
-    """The Library for results on a GPU of what is of no library: CuPy's if it is imported, or torch's."""
+    """The Library for results on a GPU if the arguments are of no library: CuPy's if it is imported, or
+    torch's."""
     if cupy := sys.modules.get("cupy"):
         return library_of(("cupy", index), Cupy, cupy, index)
     if torch := sys.modules.get("torch"):
@@ -695,6 +697,6 @@ def same_device(library, other, what):
 
 
 def need_custom_operators(torch, what):
-    """Raises an ImportError where torch cannot have operators of others."""
+    """Raises an ImportError if torch cannot register operators of others."""
     if not hasattr(torch.library, "custom_op"):
         raise ImportError(f"{what} needs torch 2.4 or newer, and this is torch {torch.__version__}")

@@ -73,7 +73,7 @@ def _jax_array(x, what):
 
 
 def _no_nat(array, what):
-    """A column without nulls as numpy's array, which must have no NaT: that was the date -2^63."""
+    """A column without nulls as a numpy array, which must have no NaT: the value was the date -2^63."""
     if array.dtype.kind in "mM" and np.isnat(array).any():
         raise OverflowError(f"{what}: a date or duration of -2^63, which numpy has not; drop or fill it")
     return array
@@ -221,7 +221,7 @@ def taker_name(x):
 
 
 def take_values(x, what):
-    """The same of values. A set has no order in which each would belong to a key."""
+    """The same for values. A set is refused: it has no order that would assign its values to keys."""
     if isinstance(x, (set, frozenset)):
         raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
     return take(x, what)
@@ -234,13 +234,14 @@ def take(x, what):
 
 
 def from_arrow(column):
-    """A column of Arrow, pandas or polars as a numpy array, where that is possible without a copy.
+    """A column of Arrow, pandas or polars as a numpy array, without a copy if possible.
 
     Parameters
     ----------
     column : pyarrow.Array, pyarrow.ChunkedArray, pandas.Series, pandas.Index or polars.Series
-        Numbers without nulls. Several chunks are joined, bits become bools, dates 8 bytes, and dictionaries
-        what they stand for: those are copies. Strings become an array of objects.
+        Numbers without nulls. Several chunks are joined, bits become bools, dates get 8 bytes, and
+        dictionaries become the values that they stand for; all of these are copies. Strings become an array
+        of objects.
 
     Returns
     -------

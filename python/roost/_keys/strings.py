@@ -1,8 +1,8 @@
 """Texts as keys, on the CPU: numpy's, Python's, and those of Arrow, pandas and polars.
 
-C++ reads them where they lie, without an object of Python for each. Short texts are keys as they are; for
-longer ones stands a hash, and texts with equal hashes are compared, so that different ones are never taken
-for the same.
+C++ reads them in place, without a Python object for each. Short texts are themselves keys; longer ones are
+represented by a hash, and texts with equal hashes are compared, so different texts are never mistaken for
+each other.
 """
 
 import functools

@@ -79,30 +79,30 @@ class Changing(Mapping):
         return inserted
 
     def insert(self, keys, values):
-        """Stores the pairs whose keys are absent; returns how many were.
+        """Stores the pairs whose keys are absent; returns how many were absent.
 
         Parameters
         ----------
         keys : array of n keys
-            Of the type of the table's keys, or one whose every value that type can hold.
+            Of the type of the table's keys, or of a type whose values that type can all hold.
         values : array of n values, or one value for all keys
-            Of the type of the table's values, or one whose every value that type can hold.
+            Of the type of the table's values, or of a type whose values that type can all hold.
 
         Raises
         ------
         TypeError, ValueError
-            Keys or values of another type, or not as many.
+            Keys or values of another type, or in different numbers.
         MemoryError
-            There is no room to grow. The table is valid, and has some of the batch.
+            There is no room to grow. The table remains valid, and has part of the batch.
         """
         return self._change(keys, values, 0, "insert")
 
     def insert_or_assign(self, keys, values):
-        """Stores all pairs; keys that are there get the new value. Returns how many were absent."""
+        """Stores all pairs; present keys get the new value. Returns how many were absent."""
         return self._change(keys, values, 1, "insert_or_assign")
 
     def erase(self, keys):
-        """Takes keys out; returns how many were there."""
+        """Removes keys; returns how many were present."""
         keys = self._queries(keys, f"roost.{type(self).__name__}.erase")
         return self._table.erase(keys.library.place(), keys.words)
 
@@ -110,17 +110,17 @@ class Changing(Mapping):
         self.insert_or_assign([keys] if is_scalar(keys) else keys, values)
 
     def __delitem__(self, key):
-        """Takes out one key, or each of an array of keys; KeyError, and no change, if one is absent."""
+        """Removes one key, or each key of an array; KeyError, and no change, if one is absent."""
         keys = self._one_there(key) if is_one(key) else self._all_there(key, "erase() takes these, too")
         self._table.erase(keys.library.place(), keys.words)
 
     def reserve(self, n):
-        """Makes room for n keys, those included that are there."""
+        """Makes room for n keys in total, including the present ones."""
         n = whole_number(n, f"roost.{type(self).__name__}.reserve", "n")
         self._table.reserve(self._library.place(), n)
 
     def clear(self):
-        """Takes all keys out; keeps the memory."""
+        """Removes all keys; keeps the memory."""
         self._table.clear(self._library.place())
 
     def __len__(self):
@@ -141,16 +141,16 @@ class ConcurrentMap(Changing):
     key_dtype, value_dtype : dtypes
         Keys: integers, bools, floats, dates of at most 8 bytes. Values: the same.
     capacity : int
-        How many keys are expected; it grows beyond.
+        How many keys are expected; the map grows if there are more.
     load_factor : float
         How full the table may be, in (0, 1].
     like : array
-        The map lies where this array does, for instance on a GPU; by default on the CPU.
+        The map is created on the device of this array, for instance on a GPU; by default on the CPU.
 
     Notes
     -----
-    Reading methods may be called from several threads at once; one that changes the map needs it for itself.
-    If a key comes several times in one batch, any of its values may win.
+    Several threads may call reading methods at once; a call that changes the map must not overlap with any
+    other call. If a key occurs more than once in a batch, any of its values may win.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class ConcurrentMap(Changing):
         )
 
     def add(self, keys, values=1):
-        """Adds a value to that of each key, absent ones having 0; returns how many were absent.
+        """Adds a value to that of each key; absent keys start with 0. Returns how many were absent.
 
         Floats are added in no defined order; integers wrap around.
         """
@@ -193,7 +193,7 @@ class ConcurrentMap(Changing):
 
 
 class _Bodies(Values):
-    """Values as a Store has them: each has the next power of two of bytes."""
+    """Values as a Store has them: the size of each is rounded up to a power of two bytes."""
 
     def _in_table(self):
         if not 0 < self.size <= 4096:
@@ -202,8 +202,8 @@ class _Bodies(Values):
 
 
 class Store(Changing):
-    """A map of large values that changes and grows, that may be larger than the memory of a GPU, and that a
-    file keeps: embedding rows by their ids.
+    """A map of large values that changes and grows, may be larger than GPU memory, and can be saved to a
+    file. For example: embedding rows by their ids.
 
     Parameters
     ----------
@@ -212,34 +212,35 @@ class Store(Changing):
     value_dtype : dtype
         Any type of fixed size, records included.
     value_shape : tuple, or int
-        The shape of one value: 64 for rows of 64 numbers; () for single ones. A value may have 4096 bytes.
+        The shape of one value: 64 for rows of 64 numbers; () for single numbers. A value may have up to 4096
+        bytes.
     capacity : int
-        How many keys are expected; it grows beyond.
+        How many keys are expected; the store grows if there are more.
     load_factor : float
         How full the table may be, in (0, 1].
     budget : int
-        How many bytes of a GPU's memory keys and values may take; the others lie in pinned memory of the CPU,
-        where the GPU reads them. By default three quarters of what is free. Means nothing on the CPU.
+        How many bytes of GPU memory keys and values may take; the rest are in pinned memory of the CPU, where
+        the GPU reads them. By default three quarters of the free memory. Has no effect on the CPU.
     like : array
-        The store works where this array does, for instance on a GPU; by default on the CPU.
+        The store is created on the device of this array, for instance on a GPU; by default on the CPU.
 
     Raises
     ------
     TypeError, ValueError
-        Types of keys or values that are none, values of more than 4096 bytes.
+        Types that cannot be keys or values; values of more than 4096 bytes.
     MemoryError
 
     Notes
     -----
-    It is Stadium hashing (Khorasani et al., 2015): about nine bits a key of a GPU's memory tell where a key
-    is, or that it is absent; a value is read only where its key is. A value takes the next power of two of
-    bytes, 8 at least, and its key 8. For values of up to 8 bytes that all fit in the memory of a GPU, a
-    `ConcurrentMap` is faster.
+    The method is Stadium hashing (Khorasani et al., 2015): about nine bits per key in GPU memory say where a
+    key is, or that it is absent; a value is read only where its key is. The size of a value is rounded up to
+    a power of two bytes, at least 8; its key takes 8. For values of up to 8 bytes that all fit in GPU memory,
+    a `ConcurrentMap` is faster.
 
-    `items`, `keys` and `values` need room for all pairs where the store works; `save` does not.
+    `items`, `keys` and `values` need room for all pairs on the device of the store; `save` does not.
 
-    Reading methods may be called from several threads at once; one that changes the store needs it for
-    itself. If a key comes several times in one batch, any of its values may win.
+    Several threads may call reading methods at once; a call that changes the store must not overlap with any
+    other call. If a key occurs more than once in a batch, any of its values may win.
 
     Examples
     --------
@@ -304,15 +305,15 @@ class Store(Changing):
         ----------
         file : str or path
         key_dtype, value_dtype, value_shape, budget, like
-            As for `Store`. Give the types and the shape that were saved: it is checked that they are the
-            same. Of a file that C++ has saved, or a version before types were kept, it is checked that
-            keys fit, and that values have the same next power of two of bytes.
+            As for `Store`. Give the types and the shape that were saved; others are refused. For a file saved
+            by C++, or by a version that did not yet store types, only these are checked: that keys fit, and
+            that the size of values rounds up to the same power of two.
 
         Raises
         ------
         OSError
-            There is no such file; it is damaged, truncated, or no saved store; its keys and values have other
-            types.
+            The file does not exist, is damaged or truncated, or is not a saved store; or its keys and values
+            have other types.
         MemoryError
         """
         what = "roost.Store.load"
@@ -333,13 +334,13 @@ class Store(Changing):
     def save(self, file):
         """Writes all pairs and their types to a file, with checksums; returns nothing.
 
-        A file of this name is replaced once the new one is on the disk, so that one of the two is there
-        whatever happens. C++ reads it as a `stadium_map` of 8-byte keys. Must not overlap with changes.
+        An existing file of this name is replaced once the new one is on disk, so one of the two exists at any
+        time. C++ reads the file as a `stadium_map` with 8-byte keys. Must not overlap with changes.
 
         Raises
         ------
         OSError
-            The file cannot be written; what was there before is unchanged.
+            The file cannot be written; an existing file is unchanged.
         """
         what = "roost.Store.save"
         path = path_of(file, what)
@@ -372,7 +373,7 @@ class Store(Changing):
 
     @property
     def memory(self):
-        """Where the store lies: bytes of memory of its device, and of memory of the CPU."""
+        """Where the store is: bytes of memory of its device, and of memory of the CPU."""
         device, cpu = self._table.where(self._library.place())
         return {"device": device, "cpu": cpu}
 

@@ -15,24 +15,24 @@ from .keyed import Keyed, is_scalar
 
 
 class Index(Keyed):
-    """Maps keys to their rows, like `pandas.Index`: `len`, and iterating, count a key as often as it comes.
+    """Maps keys to their rows, like `pandas.Index`. `len` and iteration include every copy of a key.
 
     Parameters
     ----------
     keys : array of n keys, or several columns
-        As for `unique`: strings, columns with nulls, tuples of columns and frames included. If a key comes
-        several times, its first row counts. A null is a key, equal to the other nulls of its column.
+        As for `unique`, including strings, columns with nulls, tuples of columns and frames. If a key occurs
+        more than once, its first row counts. A null is a key, equal to the other nulls of its column.
 
     Raises
     ------
     TypeError, ValueError
-        Keys that are none.
+        `keys` are not of a type that can be keys.
     OverflowError
         More than 2^32 - 2 keys.
 
     Notes
     -----
-    Never changes, so that any number of threads may ask. Takes about ten bytes a key of 4 bytes, besides
+    Never changes, so any number of threads may query it. Takes about ten bytes per key of 4 bytes, besides
     `keys`, which it keeps.
 
     Examples
@@ -84,9 +84,9 @@ class Index(Keyed):
         Parameters
         ----------
         targets : array of m keys, or several columns
-            Of the type of the index's keys, or one whose every value that type can hold. As many columns as
-            the index has, or a list of tuples: these are compared by value, and may be of any type whose
-            values can be equal.
+            Of the type of the index's keys, or of a type whose values that type can all hold. For several
+            columns, the same number of columns as the index, or a list of tuples: these are compared by
+            value, and may have any type whose values can be equal.
         index_dtype : "int64" or "int32"
             The type of the rows. int32 is faster.
 
@@ -145,15 +145,15 @@ class Index(Keyed):
 
     @property
     def is_unique(self):
-        """Whether no key comes twice."""
+        """Whether no key occurs twice."""
         return self._table.duplicates() == 0
 
     def __len__(self):
-        """The number of rows, copies of keys included."""
+        """The number of rows, including copies of keys."""
         return self._array.shape[0] if self._columns is None else len(self._columns[0])
 
     def __iter__(self):
-        """The key of each row, copies included."""
+        """The key of each row, including copies."""
         return iter(self._python(0, len(self)))
 
     def _python(self, first, end):
@@ -166,8 +166,8 @@ class Index(Keyed):
         return self._kind.rows_of([column.values(rows) for column in self._columns])
 
     def __getitem__(self, row):
-        """The key of one row; IndexError if there is no such row. Rows begin at 0, and -1 is no row, since
-        `get_indexer` has it for absent keys."""
+        """The key of one row; IndexError if there is no such row. Rows begin at 0, and -1 is not a row,
+        because `get_indexer` returns it for absent keys."""
         if not is_scalar(row) or isinstance(row, slice):
             raise TypeError(
                 "roost.Index[row]: give one row number; for several rows, index the array of keys itself"

@@ -24,12 +24,12 @@ def is_scalar(x):
 
 
 def is_one(key):
-    """Whether what stands in brackets is one key: a number, or a row as a tuple."""
+    """Whether the argument in brackets is one key: a number, or a row as a tuple."""
     return is_scalar(key) or (isinstance(key, tuple) and not any(map(is_array, key)))
 
 
 class Table:
-    """What all tables have in common, those of several processes too."""
+    """What all tables have in common, including those of several processes."""
 
     _table = None
     _kind = None
@@ -71,7 +71,7 @@ class Table:
         return self._table.bytes()
 
     def valid(self):
-        """Checks what must hold: looks up every key. For tests."""
+        """Checks the table's invariants: looks up every key. For tests."""
         return self._table.valid(self._library.place())
 
 
@@ -97,7 +97,7 @@ class Keyed(Table):
         return keys
 
     def _absent_word(self):
-        """A word that no key of a table of numbers is, as nearly all are."""
+        """A word that is not a key of the table, which has numbers; nearly every word will do."""
         random = np.random.default_rng(0)
         while True:
             words = random.integers(0, 256, (1024, self._kind.word_bytes), np.uint8)
@@ -119,12 +119,12 @@ class Keyed(Table):
         return encode_one(plain_number(key), self._kind, self._library, what)
 
     def contains(self, keys):
-        """For each key whether it is there: an array of bool.
+        """Whether each key is present: an array of bool.
 
         Parameters
         ----------
         keys : array of n keys, or several columns
-            Of the type of the table's keys, or one whose every value that type can hold; columns as those of
+            Of the type of the table's keys, or of a type whose values that type can all hold; columns as for
             `Index.get_indexer`.
         """
         return self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
@@ -136,7 +136,7 @@ class Keyed(Table):
         """The Keys of one key, if it is there."""
         try:
             keys = self._query(key)
-        except (OverflowError, TypeError, ValueError):  # what no key of this type is
+        except (OverflowError, TypeError, ValueError):  # no key of this type can be it
             return None
         return keys if self._contains(keys)[0] else None
 
@@ -144,7 +144,7 @@ class Keyed(Table):
         """The Keys of one key; KeyError if it is absent."""
         try:
             keys = self._query(key)
-        except OverflowError:  # a number that no key of this type is
+        except OverflowError:  # a number that no key of this type can be
             raise KeyError(key) from None
         if not self._contains(keys)[0]:
             raise KeyError(key)

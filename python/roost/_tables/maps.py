@@ -20,7 +20,7 @@ class Mapping(Keyed):
         keys : array of m keys, or several columns
         missing : a value
             By default 0, which for dates is 1970-01-01, and for bytes is empty. If a stored value can be 0,
-            pass another one to tell absent keys apart, or use `contains`; ``table[keys]`` raises KeyError.
+            pass another value to recognise absent keys, or use `contains`; ``table[keys]`` raises KeyError.
 
         Returns
         -------
@@ -35,7 +35,7 @@ class Mapping(Keyed):
         return default if keys is None else self._one_value(keys)
 
     def __getitem__(self, key):
-        """The value of one key, or of each of an array of keys; KeyError if one is absent."""
+        """The value of one key, or of each key of an array; KeyError if one is absent."""
         if is_one(key):
             return self._one_value(self._one_there(key))
         return self._find(self._all_there(key, "find() has a value for these"), self._values.one(0, ""))
@@ -50,8 +50,8 @@ class Mapping(Keyed):
         return getattr(self._values.dtype, "names", None)
 
     def items(self):
-        """Two arrays: all keys, and their values, in no particular order. Keys of several columns come in the
-        form that they came in: a tuple of arrays, or a frame."""
+        """Two arrays: all keys, and their values, in no particular order. Keys of several columns have the
+        form in which they were passed: a tuple of arrays, or a frame."""
         keys, values = self._items()
         return self._kind.result(keys, self._library), values
 
@@ -68,20 +68,19 @@ class Mapping(Keyed):
 
 
 class Map(Mapping):
-    """A map that is built once from arrays, and then only asked: the fastest table.
+    """A map that is built once from arrays, and then only queried: the fastest table.
 
     Parameters
     ----------
     keys : array of n keys, or several columns
-        As for `Index`. If a key comes several times, its first value counts. Or a dict, which has the values,
-        too.
+        As for `Index`. If a key occurs more than once, its first value counts. Or a dict of keys and values.
     values : array of n values
-        Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes lie in the table; of larger ones
-        the map keeps a copy beside it.
+        Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes are stored in the table; of
+        larger values the map keeps a copy beside it.
 
     Notes
     -----
-    Never changes, so that any number of threads may ask.
+    Never changes, so any number of threads may query it.
 
     Examples
     --------
@@ -117,7 +116,7 @@ class Map(Mapping):
 
 class Set(Keyed):
     """A set of keys that is built once: ``Set(y).contains(x)`` is ``isin(x, y)``, with one build for many
-    questions.
+    queries.
 
     Parameters
     ----------
@@ -132,7 +131,7 @@ class Set(Keyed):
         self._table = keys.library.module.make_set(self._home, keys.words)
 
     def keys(self):
-        """All keys, each once, in no particular order, in the form that they came in."""
+        """All keys, each once, in no particular order, in the form in which they were passed."""
         return self._kind.result(self._keys(), self._library)
 
     def __iter__(self):
@@ -143,14 +142,14 @@ class Set(Keyed):
 
 
 class MultiMap(Keyed):
-    """A map that has all values of a key, in the order of the input.
+    """A map that keeps all values of a key, in the order of the input.
 
     Parameters
     ----------
     keys : array of n keys, or several columns
         As for `Index`.
     values : array of n values
-        As for `Map`. Those of other sizes than 4 and 8 bytes lie in an array beside the table.
+        As for `Map`. Values of sizes other than 4 and 8 bytes are in an array beside the table.
 
     Examples
     --------
@@ -202,7 +201,7 @@ class MultiMap(Keyed):
         -------
         offsets : int64 array of m + 1 numbers
         values : array
-            Those of ``keys[i]`` are ``values[offsets[i]:offsets[i + 1]]``.
+            The values of ``keys[i]`` are ``values[offsets[i]:offsets[i + 1]]``.
         """
         keys = self._queries(keys, "roost.MultiMap.find")
         library = keys.library
@@ -217,15 +216,15 @@ class MultiMap(Keyed):
         return self._values.decode(values, self._library)
 
     def find_pairs(self, keys):
-        """All values of m keys, beside the number of each one's key in `keys`: (int64 array, values)."""
+        """All values of m keys, with the number of each value's key in `keys`: (int64 array, values)."""
         keys = self._queries(keys, "roost.MultiMap.find_pairs")
         library = keys.library
         numbers, values = self._table.find_pairs(library.place(), keys.words)
         return library.adopt(numbers, INT64), self._values.decode(values, library)
 
     def items(self):
-        """Two arrays: the key and the value of each pair; the values of a key side by side. Keys of several
-        columns come in the form that they came in: a tuple of arrays, or a frame."""
+        """Two arrays: the key and the value of each pair, with the values of a key together. Keys of several
+        columns have the form in which they were passed: a tuple of arrays, or a frame."""
         keys, values = self._items()
         return self._kind.result(keys, self._library), values
 

@@ -9,7 +9,8 @@ from .._arrays.types import INT32, UINT8, numpy_dtype
 
 
 class Values:
-    """Values as words, and back: 1 to 16 bytes lie in the table, more in an array beside it."""
+    """Values as words, and back: values of 1 to 16 bytes are in the table, larger ones in an array beside
+    it."""
 
     def __init__(self, values, keys, what):
         array, library = take_values(values, what)
@@ -63,7 +64,7 @@ class Values:
         self.array, self.given = array, None
 
     def take_words(self):
-        """The words of the values, which nobody needs any longer here."""
+        """The words of the values, which are not needed here any longer."""
         words = self.words(self.given, self.library)
         self.given = None
         return words
@@ -76,7 +77,7 @@ class Values:
         return library.output(n, UINT8, (self.bytes,))
 
     def finish(self, words, library):
-        """Values from what was empty."""
+        """Values from an output that has been filled."""
         if self.size != self.bytes:
             words, _ = library.resized(library.column(words), len(words), self.dtype, self.tail)
         return library.finish(words, self.dtype, self.tail)
@@ -91,7 +92,7 @@ class Values:
         return self.finish(library.adopt(words, UINT8, (self.bytes,)), library)
 
     def rows(self, rows, library, missing=(0, 0, 0)):
-        """Values that the table has not, by their row numbers."""
+        """Values that are not in the table, by their row numbers."""
         library.need(self.dtype)
         source = self.library.column(self.array)
         return library.gather(source, self.dtype, self.tail, library.column(rows), len(rows), missing)
@@ -145,7 +146,7 @@ class Values:
 
 
 def exactly(array, given, dtype, what):
-    """An array of numpy as values of a type, none of which changes. `given`: what it was made of."""
+    """A numpy array as values of a type, none of which changes. `given`: what the array was made from."""
     if array.dtype == dtype:
         return array
     given = given if is_python(given) else None

@@ -1,7 +1,7 @@
 """python -m roost.bench: roost beside numpy, pandas, polars and DuckDB, or on a GPU beside torch and CuPy.
 
 Prints tables in Markdown: rows a second, the best of several runs, all answers compared. Libraries that are
-not installed are left out. Under torchrun: roost.distributed, with so many rows in each process.
+not installed are left out. Under torchrun: roost.distributed, with --rows rows in each process.
 
     torchrun --nproc-per-node 2 -m roost.bench --device cuda
 

@@ -1,13 +1,13 @@
-"""roost for torch: modules whose keys are anything, and operators for torch.compile.
+"""roost for torch: modules with arbitrary keys, and operators for torch.compile.
 
     >>> import torch, roost.torch
     >>> users = roost.torch.Embedding(4)
     >>> users(torch.tensor([70, 8_000_000_000])).shape
     torch.Size([2, 4])
 
-`unique` and `isin` are operators of torch (`torch.ops.roost`) with fake kernels, so that `torch.compile`
-takes them with `fullgraph=True`; so are the lookups of `Map` and `Embedding`. Outside of compiled code
-`roost.unique` and `roost.isin` are the same and have more options. See docs/python.md.
+`unique` and `isin` are torch operators (`torch.ops.roost`) with fake kernels, so that `torch.compile` takes
+them with `fullgraph=True`; so are the lookups of `Map` and `Embedding`. Outside compiled code, `roost.unique`
+and `roost.isin` do the same and have more options. See docs/python.md.
 """
 
 import torch

@@ -38,7 +38,7 @@ class _JaggedRows:
 
 
 class _Features:
-    """What a KeyedJaggedTensor, or something of its shape, has of each feature."""
+    """The parts of a KeyedJaggedTensor, or of something with the same methods, for each feature."""
 
     def __init__(self, given, what, weighted):
         ends = "offset_per_key" if hasattr(given, "offset_per_key") else "offsets"
@@ -82,8 +82,8 @@ class _Features:
         self.jagged = classes.JaggedTensor if torchrec else _JaggedRows
 
     def of(self, names):
-        """The ids of some features, one after the other, how many each has, the lengths of all bags, and the
-        weights of the ids, or None."""
+        """The ids of some features, one after the other; how many ids each has; the lengths of all bags; and
+        the weights of the ids, or None."""
         absent = [name for name in names if name not in self._keys]
         if absent:
             raise KeyError(f"{self.what}: no feature {absent[0]!r} among {self._keys}")
@@ -138,14 +138,14 @@ class _Collection(torch.nn.Module):
             table.lr = rate
 
     def _each(self, given):
-        """Of each table: itself, the names of its results, its pooling, and what it looks up."""
+        """For each table: the table, the names of its results, its pooling, and what it looks up."""
         tables = list(getattr(self, self._attribute).values())
 
         def read():
             features = _Features(given, f"roost.torch.{type(self).__name__}", self._weighted)
             return features, [features.of(names) for _, names, _ in self._about]
 
-        # All of them, before a table changes; no rank waits for one that has failed.
+        # Reads all features before a table changes; no rank waits for one that has failed.
         ranks = [table._ranks for table in tables if isinstance(table, ShardedTable)]
         features, asked = ranks[0].together("forward of a collection", read)[0] if ranks else read()
         about = zip(tables, self._names, self._about, asked, strict=True)
@@ -161,16 +161,16 @@ class EmbeddingBagCollection(_Collection):
         TorchRec's `EmbeddingBagConfig`, other objects that have its attributes, or dicts: `name`,
         `embedding_dim`, `num_embeddings` (the capacity), `feature_names` (by default the name) and `pooling`
         ("sum" or "mean", or TorchRec's). Features of one table share its rows. Other items of a dict are
-        options of its table; a `policy` of "score" is refused, since features have no scores.
+        options of its table; policy "score" is refused, because features have no scores.
     table : callable
         Makes the table of a config from its dim, capacity and options: `Table`, or `ShardedTable` for several
         ranks.
     is_weighted : bool
-        Whether features have weights of ids, which each row is multiplied by; then all poolings are "sum".
+        Whether ids have weights, by which their rows are multiplied; all poolings are then "sum".
     **options
-        Of all tables. `initializer` is by default that of TorchRec: uniform numbers up to
-        ``num_embeddings ** -0.5``, or those of the config. `seed`: each table adds a number that its name
-        tells.
+        For all tables. `initializer` is by default that of TorchRec: uniform numbers up to
+        ``num_embeddings ** -0.5``, or within the limits of the config. `seed`: each table adds a number that
+        depends on its name.
 
     Attributes
     ----------
@@ -199,8 +199,8 @@ class EmbeddingBagCollection(_Collection):
         Parameters
         ----------
         features : KeyedJaggedTensor of TorchRec
-            Or anything with its `keys()`, `values()`, `lengths()` and `offsets()`; and, with `is_weighted`, its
-            `weights_or_none()`.
+            Or anything with the methods `keys()`, `values()`, `lengths()` and `offsets()`, and, with
+            `is_weighted`, `weights_or_none()`.
 
         Returns
         -------
@@ -221,8 +221,8 @@ class EmbeddingBagCollection(_Collection):
 
 class EmbeddingCollection(_Collection):
     """A row for each id of several features, from a `Table` for each config, with the calls of TorchRec's
-    module. Parameters and notes are those of `EmbeddingBagCollection`, but a config with a `pooling` is
-    refused.
+    module. Parameters and notes are those of `EmbeddingBagCollection`, except that a config with a `pooling`
+    is refused.
 
     Attributes
     ----------
@@ -238,13 +238,13 @@ class EmbeddingCollection(_Collection):
         Parameters
         ----------
         features : KeyedJaggedTensor of TorchRec
-            Or anything of its shape, as for `EmbeddingBagCollection`.
+            Or anything with the same methods, as for `EmbeddingBagCollection`.
 
         Returns
         -------
         dict
-            By the name of the feature a JaggedTensor of TorchRec, if `features` are TorchRec's, or else an
-            object with the same `values()`, `lengths()` and `offsets()`. Numbers are float32.
+            For the name of each feature, a JaggedTensor of TorchRec if `features` are TorchRec's; otherwise
+            an object with the same `values()`, `lengths()` and `offsets()`. Numbers are float32.
         """
         features, each = self._each(features)
         result = {}
@@ -302,7 +302,7 @@ class _Config:
         return list(names)
 
     def options(self, of_all):
-        """Options of the table, with those that TorchRec has in its configs."""
+        """Options of the table, including those that TorchRec has in its configs."""
         options = of_all | {part: value for part, value in self._given.items() if part not in _PARTS}
         if options.get("policy") == "score":
             raise ValueError("policy 'score' needs scores, which a collection has not; use 'lru' or 'lfu'")
@@ -319,6 +319,6 @@ class _Config:
                     raise ValueError("an init_fn; rows are made by the table, so give initializer=")
                 ends |= first.keywords
             options["initializer"] = ("uniform", float(ends["a"]), float(ends["b"]))
-        # So that an id does not begin with the same row in all tables.
+        # So that an id does not start with the same row in all tables.
         options["seed"] = (options.get("seed", 0) + zlib.crc32(self.name.encode())) % 2**63
         return options

@@ -1,4 +1,4 @@
-"""unique and isin as operators of torch; Map and Embedding: modules whose keys are anything."""
+"""unique and isin as torch operators; Map and Embedding: modules with arbitrary keys."""
 
 import itertools
 import weakref
@@ -58,14 +58,14 @@ def _(keys, weight, module, add):
 
 
 def isin(x, y, *, invert=False):
-    """For each element of `x` whether it is one of `y`, as an operator that `torch.compile` takes.
+    """Whether each element of `x` is in `y`, as an operator that `torch.compile` takes.
 
     Parameters
     ----------
     x, y : tensors of keys, of any shape
         As for `roost.isin`.
     invert : bool
-        Whether to tell which elements are not in `y`.
+        Whether to return which elements are not in `y`.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def unique(x, *, sorted=False):
 
 
 class _Module(torch.nn.Module):
-    """A module that operators find by a number. What follows from its tensors is no part of its state."""
+    """A module that operators find by a number. What is derived from its tensors is not part of its state."""
 
     def __init__(self):
         super().__init__()
@@ -109,7 +109,7 @@ class _Module(torch.nn.Module):
 
     def _enroll(self):
         self._number = next(_numbers)
-        self._table = None  # made when it is needed, where the tensors are then
+        self._table = None  # made when it is needed, on the device of the tensors
         _modules[self._number] = self
 
     def _apply(self, function, *arguments, **named):
@@ -137,14 +137,14 @@ class Map(_Module):
     Parameters
     ----------
     keys : tensor of n keys
-        As for `roost.Map`. If a key comes several times, its first value counts.
+        As for `roost.Map`. If a key occurs more than once, its first value counts.
     values : tensor of n values, or of n rows of any shape
 
     Notes
     -----
-    The table is built at the first lookup after the buffers were made, loaded or moved, and takes memory
-    beside them. `load_state_dict` takes other numbers and types of keys. `half`, `type` and the like leave
-    the type of the keys as it is. Values get no gradients.
+    The table is built at the first lookup after the buffers were made, loaded or moved, and takes memory in
+    addition to theirs. `load_state_dict` accepts any number and type of keys. `half`, `type` and the like do
+    not change the type of the keys. Values get no gradients.
 
     Examples
     --------
@@ -199,10 +199,10 @@ class Map(_Module):
 
 
 class Embedding(_Module):
-    """Rows that are learned, by keys that are anything: `torch.nn.Embedding` without a vocabulary.
+    """Learned rows by arbitrary keys: `torch.nn.Embedding` without a vocabulary.
 
-    In training a key that comes for the first time gets the next row; the table of keys and the rows grow. In
-    evaluation it has a row of zeros.
+    In training, a key that occurs for the first time gets the next row; the table of keys and the rows grow.
+    In evaluation, a key without a row gives zeros.
 
     Parameters
     ----------
@@ -226,13 +226,13 @@ class Embedding(_Module):
 
     Notes
     -----
-    To grow, the parameter gets larger data; it stays the same object. `follow(optimizer)` makes what an
-    optimizer keeps of each row grow, too. Do not let it grow between a forward pass and its backward pass,
-    whose gradients would have the former shape (a RuntimeError): where a step has several forward passes,
-    call `insert` with all keys, or `reserve`, before. Compiled code never grows it, for the same reason.
+    To grow, the parameter gets larger data; it stays the same object. `follow(optimizer)` makes the
+    optimizer's state for each row grow, too. Do not let the embedding grow between a forward pass and its
+    backward pass, whose gradients would have the old shape (a RuntimeError). If a step has several forward
+    passes, first call `insert` with all keys, or `reserve`. For the same reason compiled code never grows it.
 
     On a GPU, a forward pass in training waits until it knows whether there are new keys. `state_dict` has the
-    keys, and how many are in use. Not for several threads at once while it trains.
+    keys and the number of keys in use. In training, only one thread at a time may use it.
 
     Examples
     --------
@@ -270,7 +270,7 @@ class Embedding(_Module):
         self.register_buffer("keys", torch.zeros(capacity, dtype=key_dtype, device=device))
 
     def forward(self, keys):
-        """The rows of keys: a tensor of the shape of `keys`, and one dimension of `dim` more."""
+        """The rows of keys: a tensor of the shape of `keys` and one more dimension of `dim`."""
         if torch.compiler.is_compiling():
             rows = _rows(keys, self.weight, self._number, self.training)
         else:
@@ -281,22 +281,22 @@ class Embedding(_Module):
         return found.masked_fill((rows < 0).unsqueeze(-1), 0)
 
     def rows(self, keys):
-        """The number of the row of each key, -1 for those that have none: int64, of the shape of `keys`."""
+        """The row number of each key, -1 for keys without a row: int64, of the shape of `keys`."""
         return self._rows_of(keys, False, False)
 
     def insert(self, keys):
-        """Gives rows to the keys that have none; returns how many these were."""
+        """Gives rows to the keys that have none; returns how many got one."""
         before = self._n
         self._rows_of(keys, True, True)
         return self._n - before
 
     def reserve(self, n):
-        """Makes room for n keys, those included that are there."""
+        """Makes room for n keys in total, including the present ones."""
         if n > len(self.keys):
             self._grow(n)
 
     def follow(self, optimizer):
-        """Lets what an optimizer keeps of the rows grow with them."""
+        """Lets the optimizer's state for the rows grow with them."""
         self._optimizers.append(weakref.ref(optimizer))
 
     def __len__(self):
@@ -339,7 +339,7 @@ class Embedding(_Module):
 
     def _set_rows(self, rows):
         self.weight.data = rows
-        # Compiled code looks at shapes again where the dictionary has changed.
+        # Compiled code checks shapes again if the dictionary has changed.
         self._parameters["weight"] = self._parameters.pop("weight")
 
     @torch.no_grad()
@@ -347,8 +347,8 @@ class Embedding(_Module):
         old, weight = len(self.keys), self.weight
         grad, weight.grad = weight.grad, None
         rows = torch.cat([weight.data, self._new_rows(n - old, weight.data)])
-        # Another type between makes torch forget the shape that gradients had; else it would know the old one
-        # for as long as anybody has a former loss.
+        # Another type in between makes torch forget the shape of gradients; otherwise it would keep the old
+        # one for as long as an earlier loss exists.
         weight.data = rows.new_empty(0, dtype=torch.float64 if rows.dtype != torch.float64 else torch.float32)
         self._set_rows(rows)
         self.keys = torch.cat([self.keys, self.keys.new_zeros(n - old)])
@@ -377,7 +377,7 @@ class Embedding(_Module):
         return {"used": self._n}
 
     def set_extra_state(self, state):
-        """How many rows are in use, as `get_extra_state` told."""
+        """How many rows are in use, as returned by `get_extra_state`."""
         self._n = state["used"]
         self._table = None
 

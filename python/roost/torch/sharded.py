@@ -39,7 +39,7 @@ class _Part(Table):
 
 
 class _Ranks:
-    """The ranks of a table: what they agree on, and what they send each other."""
+    """The ranks of a table: how they agree, and how they send each other data."""
 
     _text = 16  # words of a text
 
@@ -56,7 +56,7 @@ class _Ranks:
         if self.rank < 0:
             raise ValueError(f"{what}: this process is not of the group")
         self._backends = dict(each.split(":") for each in dist.get_backend_config(group).split(","))
-        # What is agreed on does not wait for a GPU where CPUs have a transport.
+        # Agreements do not wait for a GPU if CPUs have a transport.
         self._device = "cpu" if "cpu" in self._backends else "cuda"
         self._most = self.size + 24  # numbers of a rank in an agreement
 
@@ -69,8 +69,8 @@ class _Ranks:
             )
 
     def together(self, call, work, numbers=None):
-        """work() on all ranks. Raises on all if it raises on one, or if they make different calls. Returns
-        what it has returned, and what `numbers` makes of that on all ranks: a row for each."""
+        """Calls work() on all ranks. Raises on all if it raises on one, or if they make different calls.
+        Returns the result of work(), and the `numbers` of the results of all ranks: a row for each rank."""
         self._check_alive()
         result, error = None, None
         words = torch.zeros(1 + self._text + self._most, dtype=torch.int64)
@@ -95,7 +95,7 @@ class _Ranks:
         return result, all[:, 1 + self._text :]
 
     def check_same(self, names, numbers):
-        """Raises if ranks have different numbers, of which `names` are the names."""
+        """Raises if ranks have different numbers; `names` are the names of these numbers."""
         for r, theirs in enumerate(numbers[:, : len(names)]):
             differ = theirs != numbers[self.rank, : len(names)]
             if differ.any():
@@ -161,7 +161,7 @@ class _Trip:
     number = 0  # of the forward pass, the same on all ranks
 
     def __init__(self, table, batch, mean, once):
-        """`once`: whether each key goes once, however often it comes."""
+        """`once`: whether each key is sent once, however often it occurs."""
         self.batch, self.mean, self.size = batch, mean, table._ranks.size
         ids, features, inverse, times = batch.ids, batch.features, None, None
         if once and features is None:
@@ -190,7 +190,7 @@ class _Trip:
         self.out = counts.tolist()
 
     def spread(self, rows):
-        """Rows of keys as those of the ids or bags of the call."""
+        """The rows of the call's ids or bags, from the rows of keys."""
         offsets, dim = self.batch.offsets, rows.shape[1]
         if offsets is None:
             return rows[self.inverse].reshape(self.batch.out_shape(dim))
@@ -212,7 +212,7 @@ class _Trip:
             gradient = gradient.repeat_interleave(lengths, 0, output_size=len(self.inverse))
         if len(self.inverse) == 0:
             return gradient.new_zeros((0, gradient.shape[1]), dtype=dtype)
-        # Sorts by key: the same each time, which index_add is not on a GPU.
+        # Sorts by key: the result is the same on every run; that of index_add on a GPU is not.
         sums = torch.ops.aten.embedding_dense_backward(gradient, self.inverse, len(self.order), -1, False)
         return sums.to(dtype)
 
@@ -233,11 +233,12 @@ class _Learning(torch.autograd.Function):
 class ShardedTable(torch.nn.Module):
     """A `Table` whose rows are spread over the ranks of a group of torch.distributed.
 
-    Each key belongs to the rank that its hash tells, which has a `Table` with its share of the rows. A
-    forward pass sends each different key of this rank's batch to its owner, and gets rows; a backward pass
-    adds up the gradients of each key here, and sends the sums to the owners, which add those of rank 0 first,
-    and change each row once. So a step is that of one table that saw the batches of all ranks, one after the
-    other, but for the order in which floats are added up, and which keys share a bucket.
+    The hash of a key determines the rank that owns it. Each rank has a `Table` with its share of the rows. A
+    forward pass sends each distinct key of this rank's batch to its owner, and receives its row. A backward
+    pass adds up the gradients of each key on this rank, and sends the sums to the owners, which add the sums
+    of rank 0 first, and change each row once. So a step does what one table would do that saw the batches of
+    all ranks, one after the other, except for the order in which floats are added up, and for which keys
+    share a bucket.
 
     Parameters
     ----------
@@ -246,16 +247,16 @@ class ShardedTable(torch.nn.Module):
     capacity : int
         Rows of all ranks together.
     group : process group of torch, optional
-        By default torch's. With a transport for CPUs beside that of GPUs (``init_process_group()``, or
-        "cpu:gloo,cuda:nccl") calls wait for the GPU less often.
+        By default torch's. If it has a transport for CPUs beside that for GPUs (``init_process_group()``, or
+        "cpu:gloo,cuda:nccl"), calls wait for the GPU less often.
     **options
-        Those of `Table`, the same on all ranks, but for the number of the `device`. Those that count rows,
-        such as `keep_evicted`, are of each rank.
+        Those of `Table`, the same on all ranks except for the number of the `device`. Options that count
+        rows, such as `keep_evicted`, apply to each rank.
 
     Attributes
     ----------
     local : Table
-        The rows of this rank: its `evicted`, `delta` and `capacity`, for instance. Do not change its rows.
+        The rows of this rank, for `evicted`, `delta` and `capacity`, for instance. Do not change its rows.
 
     Raises
     ------
@@ -265,25 +266,25 @@ class ShardedTable(torch.nn.Module):
 
     Notes
     -----
-    Every rank makes the same calls in the same order, `backward` and ``len()`` among them, also where it has
-    no ids; each call waits for all. If one rank raises, all do: the others a RuntimeError with its rank and
-    message, and the next call works. If they make different calls, all raise ValueError, and the next call
-    works: for instance, if several forward passes wait and ranks call `backward` of different ones, or have
-    another `lr`. After an error in the middle of a call, some ranks may have done their
-    part of it: counted a lookup, or learned. Where a process ends, the others get torch's exception, within
-    the timeout of the group, and later calls raise RuntimeError.
+    Every rank makes the same calls in the same order, including `backward` and ``len()``, even if it has no
+    ids; each call waits for all ranks. If one rank raises, the others raise a RuntimeError with its rank and
+    message, and the next call works. If ranks make different calls, all raise ValueError, and the next call
+    works. This happens, for instance, if several forward passes wait and ranks call `backward` of different
+    ones, or if ranks have different `lr`. After an error in the middle of a call, some ranks may have done
+    their part of it: counted a lookup, or learned. If a process ends, the others get torch's exception,
+    within the timeout of the group, and later calls raise RuntimeError.
 
-    Gradients of all ranks are added up. Divide the loss by the number of ranks where you want their mean, as
-    DistributedDataParallel takes it for parameters.
+    Gradients of all ranks are added up. If you want their mean, as DistributedDataParallel takes it for
+    parameters, divide the loss by the number of ranks.
 
-    Lookups are counted exactly for policy "lfu" and for `admit`, with any policy: owners hear how often each
-    key comes. Of the scores of a key, the greatest of all ranks counts. Elsewhere a step counts once for each
-    key and rank (``counts()["unplaced"]``). Rows of 16 bits: the sum of a rank's gradients is rounded to the
-    type of the rows before it is sent.
+    For policy "lfu", and for `admit` with any policy, lookups are counted exactly: ranks tell the owners how
+    often each key occurs. The greatest score of a key on all ranks counts. Everything else is counted once
+    per step for each key and rank (``counts()["unplaced"]``). If rows have 16 bits, the sum of a rank's
+    gradients is rounded to their type before it is sent.
 
-    A step needs memory for the different keys of the batch and their rows, for those that others ask, and in
-    the backward pass for a gradient of float32 for each id. It is neither copied nor pickled; use `snapshot`
-    or `state_dict`.
+    A step needs memory for the distinct keys of the batch and their rows, for those that other ranks ask for,
+    and in the backward pass for a float32 gradient for each id. A sharded table cannot be copied or pickled;
+    use `snapshot` or `state_dict`.
 
     Examples
     --------
@@ -318,7 +319,7 @@ class ShardedTable(torch.nn.Module):
         part = self.local
         ranks.check_same(part.about(int(capacity)), numbers[:, 1:])
         self._number, self._passes = int(numbers[:, 0].max()), 0
-        # Whether owners must know how often an id comes, and how many words go with it.
+        # Whether owners must know how often an id occurs, and how many words are sent for it.
         self._counts_lookups = part.policy == "lfu" or part._options["admit"] > 1
         scored = part.policy == "score"
         self._width = 3 if scored and self._counts_lookups else 2
@@ -347,7 +348,7 @@ class ShardedTable(torch.nn.Module):
 
     @property
     def capacity(self):
-        """Rows of all ranks together. A call of all ranks, as ``len()`` is: some may have grown."""
+        """Rows of all ranks together. All ranks call it, like ``len()``: some may have grown."""
         return self._sum("capacity", lambda: self.local.capacity)
 
     @torch.compiler.disable  # torch would merge or drop calls, which change rows
@@ -371,7 +372,7 @@ class ShardedTable(torch.nn.Module):
 
         Returns
         -------
-        tensor of the shape of `ids` and one dimension of `dim` more, or of a row for each bag
+        tensor of the shape of `ids` and one more dimension of `dim`, or with a row for each bag
         """
         training, learns = self.training, self.training and torch.is_grad_enabled()
 
@@ -412,8 +413,8 @@ class ShardedTable(torch.nn.Module):
         return trip.batch.pooled(_Learning.apply(anchor, self, trip, rows))
 
     def prefetch(self, ids, *, table=0):
-        """Brings the rows of the ids of this rank's next step to the GPUs that own them, as `Table.prefetch`
-        does: call it before `backward`. Sends each different id once. Without `hbm_rows`, nothing.
+        """Brings the rows of this rank's next ids to the GPUs that own them, as `Table.prefetch` does: call
+        it before `backward`. Sends each distinct id once. Without `hbm_rows` it does nothing.
 
         Parameters
         ----------
@@ -432,19 +433,19 @@ class ShardedTable(torch.nn.Module):
         self._ranks.together(self._call("the end of prefetch"), fetch)
 
     def find(self, ids, *, table=0):
-        """The rows of ids, without a change.
+        """The rows of ids; changes nothing.
 
         Returns
         -------
-        rows : tensor of the shape of `ids` and one dimension of `dim` more
-            Of an absent key the row that it would begin with.
+        rows : tensor of the shape of `ids` and one more dimension of `dim`
+            For an absent key, the row that it would begin with.
         found : tensor of bool, of the shape of `ids`
         """
         trip, (rows, found) = self._find("find", lambda: self._trip_of(ids, table, once=True))
         return trip.spread(rows), found[trip.inverse].reshape(ids.shape)
 
     def insert(self, ids, rows, *, table=0, scores=None):
-        """Sets the rows of ids; new keys get some as in a training step. Of several rows of a key the last
+        """Sets the rows of ids; new keys get rows as in a training step. If a key has several rows, the last
         one of the last rank counts.
 
         Parameters
@@ -474,7 +475,7 @@ class ShardedTable(torch.nn.Module):
         self._ranks.together(self._call("the end of insert"), set_rows)
 
     def erase(self, ids, *, table=0):
-        """Takes the rows of ids away. Ids that have none are ignored."""
+        """Removes the rows of ids. Ids without a row are ignored."""
         trip = self._send("erase", lambda: self._trip_of(ids, table, once=False))
 
         def erase():
@@ -491,8 +492,8 @@ class ShardedTable(torch.nn.Module):
         return int(self._ranks.together(self._call(name), number, lambda n: [n])[1][:, 0].sum())
 
     def counts(self):
-        """What `Table.counts` has counted on all ranks together; `steps` and `updates`: the most of a rank.
-        All ranks call it; waits for a GPU."""
+        """The counts of `Table.counts`, added up over all ranks; `steps` and `updates` are the greatest of
+        any rank. All ranks call it; waits for a GPU."""
         mine, all = self._ranks.together(
             self._call("counts"), self.local.counts, lambda counts: list(counts.values())
         )
@@ -503,7 +504,7 @@ class ShardedTable(torch.nn.Module):
         }
 
     def reserve(self, capacity):
-        """Makes room for so many rows of all ranks, as `Table.reserve` does."""
+        """Makes room for `capacity` rows on all ranks together, as `Table.reserve` does."""
 
         def grow():
             self.local.reserve(-(-whole_number(capacity, self._what, "capacity") // self._ranks.size))
@@ -511,14 +512,14 @@ class ShardedTable(torch.nn.Module):
         self._ranks.together(self._call(f"reserve({capacity})"), grow)
 
     def snapshot(self, folder):
-        """Writes all rows, and what the optimizer keeps, to a folder: a file for each rank. Former files
-        there are removed when those of all ranks are complete and on the disk, so a snapshot survives
-        whatever ends processes. It waits for the files: there is no ``wait=False`` as `Table.snapshot` has.
+        """Writes all rows and the optimizer's state to a folder, a file for each rank. Older files there are
+        removed when the files of all ranks are complete and on disk, so there is always a whole snapshot,
+        however the processes end. It waits for the files; there is no ``wait=False`` as in `Table.snapshot`.
 
         Parameters
         ----------
         folder : path
-            The same on all ranks; made if there is none. Disks need not be shared.
+            The same on all ranks; created if it does not exist. Disks need not be shared.
         """
         ranks = self._ranks
 
@@ -549,14 +550,15 @@ class ShardedTable(torch.nn.Module):
                 os.remove(os.path.join(path, former))
 
     def load(self, folder):
-        """Reads what `snapshot` wrote on as many ranks into this table, whose own rows are dropped.
+        """Reads a snapshot that the same number of ranks wrote into this table, whose own rows are dropped.
 
         Raises
         ------
         RuntimeError
-            There is no complete snapshot of as many ranks, files are of different snapshots, a file is
-            damaged, or of a table of another dim, optimizer, dtype or policy. If a file is damaged, or too
-            large, on some rank, others may have loaded theirs already: load again before you go on.
+            There is no complete snapshot of this number of ranks; files are of different snapshots; a file is
+            damaged, or is of a table with a different dim, optimizer, dtype or policy. If a file is damaged
+            or too large on some rank, other ranks may already have loaded theirs: load again before you
+            continue.
         """
         ranks = self._ranks
 
@@ -613,8 +615,8 @@ class ShardedTable(torch.nn.Module):
         return _Trip(self, _Batch(self.local, ids, feature=table), False, once)
 
     def _send(self, call, begin, make_room=None):
-        """The trip that begin() returns, when its keys have come to their owners. make_room(trip) gets memory
-        for what comes beside keys."""
+        """The trip that begin() returns, after its keys have arrived at their owners. make_room(trip)
+        allocates memory for what arrives beside keys."""
         ranks, device = self._ranks, self.local.device
         width = self._width
         if self._inbox is None or self._inbox.device != device:
@@ -636,15 +638,15 @@ class ShardedTable(torch.nn.Module):
             if make_room is not None:
                 make_room(trip)
 
-        # All ranks know whether one of them gets memory, which may fail.
+        # All ranks know whether one of them allocates memory, which may fail.
         if make_room is not None or (matrix.sum(0) > all[:, 0]).any():
             ranks.together(self._call(f"the memory of {call}"), grow)
         ranks.exchange(trip.words, trip.out, self._inbox[: sum(trip.into)], trip.into)
         return trip
 
     def _keys_of(self, trip):
-        """Ids, features (a tensor, or 0), scores and numbers of lookups that came here, as tensors of their
-        own; None for what this table has not."""
+        """The ids, features (a tensor, or 0), scores and numbers of lookups that arrived here, as separate
+        tensors; None for what this table does not have."""
         words = self._inbox[: sum(trip.into)].unbind(1)
         ids, features, scores, times = words[0].clone(), 0, None, None
         if self.local.features:
@@ -656,13 +658,13 @@ class ShardedTable(torch.nn.Module):
         return ids, features, scores, times
 
     def _rows_of(self, trip):
-        """The rows of the keys that came here, a training step; maybe some more behind them."""
+        """The rows of the keys that arrived here, a training step; possibly followed by more rows."""
         ids, features, scores, times = self._keys_of(trip)
         if self._counts_lookups:
             n = len(ids)
             again = torch.repeat_interleave(torch.arange(n, device=ids.device), times - 1)
             if len(again):
-                # Other lookups of these keys: behind them, in bags that nobody asks for.
+                # Further lookups of these keys: after them, in bags that nobody uses.
                 end = n + len(again)
                 offsets = torch.cat([torch.arange(n), torch.arange(n, end, 32), torch.tensor([end])])
                 if self.local.features:
@@ -674,7 +676,7 @@ class ShardedTable(torch.nn.Module):
         return self.local(ids, table=features, scores=scores)
 
     def _find(self, call, begin):
-        """A trip, and rows of its keys and whether they have some."""
+        """A trip, the rows of its keys, and whether the keys have rows."""
         trip = self._send(call, begin)
 
         def look_up():
@@ -751,7 +753,7 @@ class ShardedTable(torch.nn.Module):
 
 
 def _owners(ids, features, size):
-    """The rank that has each key: the hash is another one than that which says where it lies there."""
+    """The rank that owns each key. This hash differs from the one that says where a key lies on its rank."""
     salt = features * 0x2545F4914F6CDD1D
     x = ids ^ (salt if isinstance(salt, torch.Tensor) else (salt + 2**63) % 2**64 - 2**63)
     for multiplier, shift in ((0x3C79AC492BA7B653, 33), (0x1C69B3F74AC4AE35, 27)):

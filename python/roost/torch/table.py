@@ -1,4 +1,4 @@
-"""roost.torch.Table: rows that are learned, by key, with a fixed budget."""
+"""roost.torch.Table: learned rows by key, in a table of a fixed size."""
 
 import concurrent.futures
 import contextlib
@@ -37,7 +37,7 @@ _PIECE = 64 * 2**20  # bytes of rows that are copied between a device and the ho
 
 
 class _Step:
-    """A forward pass that waits for its backward pass: until then, or until nothing can come, its keys keep
+    """A forward pass that waits for its backward pass. Until that comes, or can no longer come, its keys keep
     their rows."""
 
     table, number, waits = None, 0, False
@@ -58,7 +58,7 @@ class _Step:
 
 
 class _Lookup(torch.autograd.Function):
-    """A training step. The rows are no tensor of torch: their gradient is what the table learns from."""
+    """A training step. The rows of the table are not a torch tensor; the table learns from their gradient."""
 
     @staticmethod
     def forward(ctx, anchor, table, batch):
@@ -75,7 +75,7 @@ class _Lookup(torch.autograd.Function):
 
 
 class _Batch:
-    """The ids of a call, checked, and what C++ takes of them."""
+    """The ids of a call, checked, and as C++ takes them."""
 
     _pool = None  # offsets and weights of bags that torch adds up
 
@@ -201,7 +201,8 @@ class _Batch:
 
     @staticmethod
     def _numbers(table, given, n, name, dtype, end):
-        """One unsigned number for each id. Types that have others are checked, which waits for a GPU."""
+        """One unsigned number for each id. Types that can hold other numbers are checked, which waits for a
+        GPU."""
         what = table._what
         if (
             not isinstance(given, torch.Tensor)
@@ -226,12 +227,11 @@ class _Batch:
 
 
 class Table(torch.nn.Module):
-    """Rows that are learned, by key, in a table of a fixed size: embeddings for more ids than there is room
-    for.
+    """Learned rows by key, in a table of a fixed size: embeddings for more ids than there is room for.
 
-    In training each new key gets a row: a free one of its bucket of 128, or that of the key which the policy
-    says; keys of steps that are not finished keep theirs. The optimizer is part of the table: `backward`
-    changes the rows. The same calls make the same rows, bit by bit.
+    In training each new key gets a row: a free row of its bucket of 128, or the row of another key, which the
+    policy chooses. Keys of unfinished steps keep their rows. The optimizer is part of the table: `backward`
+    changes the rows. The same calls give the same rows, bit for bit.
 
     Parameters
     ----------
@@ -240,32 +240,32 @@ class Table(torch.nn.Module):
     capacity : int
         Rows; rounded up to buckets of 128.
     optimizer : str
-        "adam", "adagrad", "rowwise_adagrad" (one number of state for a row), or "sgd".
+        "adam", "adagrad", "rowwise_adagrad" (one number of state per row), or "sgd".
     lr, betas, eps, weight_decay
         As in `torch.optim`; `weight_decay` is added to gradients. `lr` may be set between steps.
     policy : str or None
         Which key loses its row: "lru", the one looked up least recently; "lfu", the one with the fewest
-        lookups, counted exactly; "score", the one with the least of your scores; None: no key, the table
+        lookups, counted exactly; "score", the one with the lowest of your scores; None: no key; the table
         grows (then each training step waits for the GPU).
     hbm_rows : int, optional
-        Rows in the GPU's memory, if not all: a cache of those used last, while all `capacity` rows lie in
-        pinned memory of the host. Results are the same as without. What does not fit in the cache is read
-        and changed over the link, which is slow: give a multiple of the different keys of a step. Keys
-        and what else is known of them (17 to 27 bytes a row) stay in the GPU's memory.
+        The number of rows in GPU memory, if not all: a cache of the rows used last, while all `capacity` rows
+        are in pinned host memory. Results are the same as without it. Rows that do not fit in the cache are
+        read and changed over the link, which is slow: give a multiple of the distinct keys of a step. Keys
+        and their metadata (17 to 27 bytes per row) stay in GPU memory.
     admit : int
-        How many lookups a key needs before it gets a row; counted in a sketch of two counters a row, which
-        counts too many where new ids are many more than rows, and forgets half in 1024 steps. The sketch is
-        not part of a snapshot. Only with a policy.
+        How many lookups a key needs before it gets a row. They are counted in a sketch of two counters per
+        row, which counts too many if new ids are far more numerous than rows, and halves each counter once
+        every 1024 steps. The sketch is not part of a snapshot. Only with a policy.
     initializer : tuple, or the name of a kind with its usual numbers
         ("normal", mean, deviation), ("uniform", least, greatest) or ("constant", number). A new row is a
-        function of `seed` and the key: a key that lost its row and comes again begins as it did.
+        function of `seed` and the key: a key that lost its row and returns begins as it did before.
     features : bool
         Whether a key is an id and the number of a feature: the argument `table` of the calls.
     keep_evicted : int
-        How many keys that lost their rows are remembered for `evicted` and `delta`, which needs 1 or more.
+        How many keys that lost their rows are remembered for `evicted` and `delta`; `delta` needs 1 or more.
     seed : int
     device, dtype
-        Of the rows: float32, bfloat16 or float16. What the optimizer keeps is float32.
+        Of the rows: float32, bfloat16 or float16. The optimizer's state is float32.
 
     Raises
     ------
@@ -273,19 +273,21 @@ class Table(torch.nn.Module):
 
     Notes
     -----
-    A key without a row has the row that it would begin with, never zeros: in evaluation keys that never came,
-    in training those that are not admitted, or whose bucket is full of keys of running steps. The latter are
-    counted (`counts`); their gradients are dropped.
+    The lookup of a key without a row returns the row that it would begin with, never zeros. In evaluation
+    these are keys that never occurred in training; in training, keys that are not admitted, or whose bucket
+    is full of keys of running steps. In training they are counted (`counts`), and their gradients are
+    dropped.
 
-    While a forward pass waits for its backward pass, no key that was looked up since loses its row: `detach`
-    results that you keep. Under `torch.compile` a table is a break of the graph, so not `fullgraph=True`.
+    While a forward pass waits for its backward pass, no key that it or a later pass looked up loses its row:
+    `detach` results that you keep. Under `torch.compile` a table causes a graph break, so it does not work
+    with `fullgraph=True`.
 
-    Rows are no parameters: do not give the table to an optimizer of torch. Gradients of one backward pass are
-    added up by key, in the order of the batch, and applied at once; there is no accumulation over passes, and
-    no second backward pass. A table takes 2^32 - 1 steps. Not
-    for several threads at once. `half` and `to(dtype)` leave the rows as they are; `to(device)` moves them.
+    Rows are not parameters: do not pass the table to an optimizer of torch. Gradients of one backward pass
+    are added up by key, in the order of the batch, and applied at once; there is no accumulation over passes,
+    and no second backward pass. A table allows 2^32 - 1 steps. Not for several threads at once. `half` and
+    `to(dtype)` leave the rows as they are; `to(device)` moves them.
 
-    It is made after Stadium hashing (Khorasani et al., 2015) and HierarchicalKV (arXiv 2603.17168).
+    The design follows Stadium hashing (Khorasani et al., 2015) and HierarchicalKV (arXiv 2603.17168).
 
     Examples
     --------
@@ -443,11 +445,11 @@ class Table(torch.nn.Module):
         ids : tensor of int64 or int32, of any shape
         offsets : tensor, optional
             Where the bags of a one-dimensional `ids` begin, as in `torch.nn.EmbeddingBag`.
-        table : int, or tensor of a number for each id
+        table : int, or tensor with a number for each id
             The feature, below 65,536. Tensors of uint16 and uint8 are taken as they are; others are checked,
             which waits for a GPU.
-        scores : tensor of a number for each id
-            For policy "score": below 2^32. Of one key, the greatest of the batch counts.
+        scores : tensor with a number for each id
+            For policy "score": below 2^32. The greatest score of a key in the batch counts.
         mode : str
             "sum" or "mean" of a bag.
         include_last_offset : bool
@@ -458,7 +460,7 @@ class Table(torch.nn.Module):
 
         Returns
         -------
-        tensor of the shape of `ids` and one dimension of `dim` more, or of a row for each bag
+        tensor of the shape of `ids` and one more dimension of `dim`, or with a row for each bag
         """
         mean = self._is_mean(mode)
         batch = _Batch(
@@ -552,9 +554,9 @@ class Table(torch.nn.Module):
         return out, slots
 
     def prefetch(self, ids, *, table=0):
-        """Brings the rows of the ids of the next step to the GPU (`hbm_rows`), beside whatever the GPU does
-        from here to the next call of this table but a backward pass: call it before `backward`. Results do
-        not change. Without `hbm_rows`, nothing.
+        """Brings the rows of the next step's ids to the GPU (`hbm_rows`). This overlaps with everything that
+        the GPU does until the next call of this table other than a backward pass, so call it before
+        `backward`. Results do not change. Without `hbm_rows` it does nothing.
         """
         batch = _Batch(self, ids, feature=table)
         running = self._step - min(self._running, default=self._step)
@@ -578,19 +580,19 @@ class Table(torch.nn.Module):
     _side = None
 
     def find(self, ids, *, table=0):
-        """The rows of ids, without a change.
+        """The rows of ids; changes nothing.
 
         Returns
         -------
-        rows : tensor of the shape of `ids` and one dimension of `dim` more
-            Of an absent key the row that it would begin with.
+        rows : tensor of the shape of `ids` and one more dimension of `dim`
+            For an absent key, the row that it would begin with.
         found : tensor of bool, of the shape of `ids`
         """
         out, slots = self._find(_Batch(self, ids, feature=table))
         return out, (slots >= 0).reshape(ids.shape)
 
     def insert(self, ids, rows, *, table=0, scores=None):
-        """Sets the rows of ids; new keys get some as in a training step. Of several rows of a key the last
+        """Sets the rows of ids; new keys get rows as in a training step. If a key has several rows, the last
         one counts.
 
         Parameters
@@ -611,7 +613,7 @@ class Table(torch.nn.Module):
                 return
 
     def erase(self, ids, *, table=0):
-        """Takes the rows of ids away. Ids that have none are ignored."""
+        """Removes the rows of ids. Ids without a row are ignored."""
         batch = _Batch(self, ids, feature=table)
         self._moved()
         self._table.erase(self._place(), batch.words)
@@ -622,8 +624,8 @@ class Table(torch.nn.Module):
             self._erased.append((batch.ids.clone(), features))
 
     def evicted(self):
-        """The keys that lost their rows to others since the last call, at most `keep_evicted`, in any order.
-        Waits for a GPU.
+        """The keys that lost their rows to others since the last call, at most `keep_evicted`, in no
+        particular order. Waits for a GPU.
 
         Returns
         -------
@@ -649,7 +651,7 @@ class Table(torch.nn.Module):
 
     @property
     def nbytes_on_host(self):
-        """Bytes of rows in memory of the host, with `hbm_rows`."""
+        """Bytes of rows in host memory, with `hbm_rows`."""
         return self._table.host_bytes
 
     def counts(self):
@@ -660,32 +662,34 @@ class Table(torch.nn.Module):
         return dict(zip(names, self._table.counts(self._place()), strict=True))
 
     def reserve(self, capacity):
-        """Makes room for so many rows, by moving all keys to a larger table, which needs memory for both."""
+        """Makes room for `capacity` rows by moving all keys to a larger table, which needs memory for both
+        tables."""
         capacity = whole_number(capacity, self._what, "capacity")
         if capacity > self.capacity:
             self._moved()
             self._table.reserve(self._place(), capacity)
 
     def delta(self, since):
-        """What has changed since a step: for whoever serves the rows elsewhere. Waits for a GPU.
+        """What has changed since a step, for copies of the rows that are served elsewhere. Waits for a GPU.
 
         Parameters
         ----------
         since : int
-            The first step that counts; ``counts()["steps"]`` of the last delta, plus 1. The keys in `gone`
-            are those since the last call of `delta` or `evicted`.
+            The first step that counts: `steps` of the last delta, plus 1. The keys in `gone` are those since
+            the last call of `delta` or `evicted`.
 
         Returns
         -------
         dict
-            `ids`, `features` and `rows` (weights) of the keys that were looked up in training since, `gone`
-            and `gone_features`: keys that lost their rows, which come before the former ones, and `steps`.
+            `ids`, `features` and `rows` (weights) of the keys that were looked up in training since then;
+            `gone` and `gone_features`, the keys that lost their rows, to be applied before the rows; and
+            `steps`.
 
         Raises
         ------
         RuntimeError
             Some keys that lost their rows are not known: `keep_evicted` was too small, or the table was
-            loaded or copied since. Take a snapshot; the next call goes on from there.
+            loaded or copied since. Take a snapshot; the next call continues from there.
         """
         since = whole_number(since, self._what, "since")
         if self._options["keep_evicted"] == 0:
@@ -717,7 +721,7 @@ class Table(torch.nn.Module):
     _in_files = frozenset(_PARTS)
 
     def _entries(self, since=0, host=False):
-        """All that the table knows of its keys, as tensors; `host`: of the host's memory."""
+        """All that the table knows of its keys, as tensors; `host`: in host memory."""
         library = self._library
         place = self._place()
         types = np.uint32, np.int64, np.uint16, np.uint32, np.uint64
@@ -761,7 +765,7 @@ class Table(torch.nn.Module):
             table.write_rows(self._place(), column(of_slots), column(source.to(self.device)))
 
     def _restore(self, state, capacity, seed, steps, updates):
-        """Puts entries into a new table, which takes the place of the one here if all of them found a row."""
+        """Puts entries into a new table, which replaces the present one if all of them found a row."""
         table = self._new_table(
             self.capacity if self.policy is not None else max(self.capacity, capacity), self._library
         )
@@ -794,7 +798,7 @@ class Table(torch.nn.Module):
             destination[prefix + name] = tensor
 
     def _state(self, entries):
-        """What is saved of entries: tensors of types that every torch has."""
+        """Entries as they are saved: tensors of types that every torch has."""
         state = {}
         for name, tensor in entries.items():
             signed = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -820,7 +824,7 @@ class Table(torch.nn.Module):
             errors.append(f"{prefix.rstrip('.') or 'Table'}: {wrong}")
 
     def _take_state(self, state):
-        """What is wrong with a state; None: it is this table's now."""
+        """Loads a state; returns what is wrong with it, or None."""
         about = state["about"]
         if (
             not isinstance(about, torch.Tensor)
@@ -864,20 +868,21 @@ class Table(torch.nn.Module):
         return None
 
     def snapshot(self, file, *, wait=True):
-        """Writes all rows, and what the optimizer keeps, to a file; a former file of this name is replaced
-        when the new one is complete and on the disk, so that it survives whatever ends the process before.
+        """Writes all rows and the optimizer's state to a file. An existing file of this name is replaced when
+        the new one is complete and on disk, so it survives if the process ends before that.
 
         Parameters
         ----------
         file : path
         wait : bool
-            False: returns when the rows, as they are now, are copied to memory of the host, which must have
-            room for them; a thread writes them while training goes on.
+            False: returns when the present rows are copied to host memory, which must have room for them; a
+            thread writes them while training continues.
 
         Returns
         -------
         concurrent.futures.Future or None
-            Without `wait`: `result()` waits for the file, and raises what went wrong (also a warning).
+            Without `wait`: `result()` waits for the file, and raises the error if there was one (which is
+            also a warning).
 
         Raises
         ------
@@ -903,13 +908,13 @@ class Table(torch.nn.Module):
         return done
 
     def load(self, file):
-        """Reads what `snapshot` wrote into this table, whose own rows are dropped. Into a table of the same
-        capacity and seed it goes on bit by bit as before.
+        """Reads a file that `snapshot` wrote into this table, whose own rows are dropped. In a table of the
+        same capacity and seed, training continues as before, bit for bit.
 
         Raises
         ------
         RuntimeError
-            The file is damaged, or of a table of another dim, optimizer, dtype or policy.
+            The file is damaged, or is of a table with a different dim, optimizer, dtype or policy.
         """
         with open(os.fspath(file), "rb") as data:
             try:
@@ -954,7 +959,7 @@ class Table(torch.nn.Module):
         return mode == "mean"
 
     def _moved(self):
-        """Slots are others than they were: no forward pass before can learn any more."""
+        """Slots have changed: no earlier forward pass can learn any more."""
         self._generation += 1
         self._running.clear()
 
@@ -982,7 +987,7 @@ class Table(torch.nn.Module):
 
 
 def _begin_file(file, what):
-    """An empty file beside another one, for what will replace it. Those that processes left which ended are
+    """An empty file beside another one, which it will replace. Files left by processes that ended are
     removed."""
     folder, name = os.path.split(file)
     try:
@@ -1020,7 +1025,7 @@ def _drop_file(out):
 
 
 class _Written:
-    """A file that remembers why it could not be written, which torch does not tell."""
+    """A file that remembers why it could not be written, which torch does not report."""
 
     error = None
 
@@ -1086,8 +1091,8 @@ def _checksum(state):
 
 
 def _checksums(pieces):
-    """Of each piece, by several threads: those of the standard library's pools cannot start when a process
-    ends, and these are needed then."""
+    """The checksum of each piece, by several threads. Threads of the standard library's pools cannot start
+    while a process ends, but these are needed then."""
     crcs, step = [0] * len(pieces), max(1, min(8, os.cpu_count() or 1, len(pieces)))
 
     def work(first):
