@@ -1,9 +1,12 @@
 """roost.spconv against dense layers of torch, and against spconv itself where that is installed."""
 
+import copy
 import doctest
 import importlib.util
 import itertools
+import math
 import pathlib
+import pickle
 import types
 import warnings
 
@@ -373,6 +376,34 @@ def test_autocast_and_compile(device):
     same(got.features, expected.features, [x.features, *net.parameters()])
 
 
+def test_autocast_on_the_cpu():
+    """What torch's layers make 16 bits wide there, roost's compute in float32."""
+    x = tensor((5, 7, 6), dtype=torch.float32)
+    net = ours.SparseSequential(torch.nn.Linear(3, 4), ours.SubMConv3d(4, 4, 1), ours.SubMConv3d(4, 4, 3))
+    with torch.autocast("cpu", torch.bfloat16):
+        y = net(x)
+    assert y.features.dtype == torch.float32
+    torch.testing.assert_close(y.features, net(x).features, atol=5e-2, rtol=5e-2)
+    with pytest.raises(TypeError, match="on the CPU"):
+        net[2](y.replace_feature(y.features.bfloat16()))
+
+
+@pytest.mark.parametrize("of", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_keep_what_is_under_their_keys(device, of):
+    x = tensor((5, 7, 6), device=device)
+    same = ours.SubMConv3d(3, 4, 3, indice_key="s").to(device, torch.float64)
+    down = ours.SparseConv3d(4, 4, 3, 2, indice_key="d").to(device, torch.float64)
+    reach = ours.SparseConvTranspose3d(4, 4, 2, 2, indice_key="t").to(device, torch.float64)
+    wide = ours.SparseInverseConv3d(4, 4, 2, indice_key="t").to(device, torch.float64)
+    back = ours.SparseInverseConv3d(4, 3, 3, indice_key="d").to(device, torch.float64)
+    with torch.no_grad():
+        y = reach(down(same(x)))
+        expected, got = back(wide(y)), back(wide(of(y)))
+        again = ours.SubMConv3d(3, 4, 3, indice_key="s").to(device, torch.float64)
+        assert torch.equal(again(got).indices, x.indices)
+    assert torch.equal(got.features, expected.features) and torch.equal(got.indices, x.indices)
+
+
 @pytest.mark.parametrize("layout", ["KRSC", "RSCK", "RSKC"])
 @pytest.mark.parametrize("ins, outs", [(3, 4), (4, 4), (3, 3)])
 def test_layouts_of_weights(layout, ins, outs):
@@ -430,8 +461,23 @@ def test_states(monkeypatch):
         (lambda i, f: ours.SparseConvTensor(f, i.long(), [4, 4], 1), "int32"),
         (lambda i, f: ours.SparseConvTensor(f, i.tolist(), [4, 4], 1), "int32"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 4, 4], 1), "spatial_shape"),
-        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4.5], 1), "whole numbers"),
-        (lambda i, f: ours.SparseConvTensor(f, i, [4, 0], 1), "above 0"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4.5], 1), "whole number"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 0], 1), r"from 1 to 2\^31"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 2**31], 1), r"from 1 to 2\^31"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, math.nan], 1), "whole number"),
+        (lambda i, f: ours.SparseConvTensor(f, i, 4, 1), "whole number"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 1.0), "batch_size=1.0; give a whole number"),
+        (lambda i, f: ours.SparseConvTensor(f.numpy(), i, [4, 4], 1), "ndarray"),
+        (lambda i, f: ours.SparseConvTensor(f, i.numpy(), [4, 4], 1), "ndarray"),
+        (
+            lambda i, f: ours.SparseConvTranspose2d(3, 3, 3, 2)(ours.SparseConvTensor(f, i, [4, 2**30], 1)),
+            r"outputs of spatial_shape \[9, 2147483649\]",
+        ),
+        (lambda i, f: ours.ToDense()(f), "give a SparseConvTensor"),
+        (lambda i, f: ours.SparseGlobalMaxPool()(f), "give a SparseConvTensor"),
+        (lambda i, f: ours.JoinTable()([f, f]), "give a SparseConvTensor"),
+        (lambda i, f: ours.AddTable()([]), "no tensors"),
+        (lambda i, f: ours.SparseAvgPool2d(2)(ours.SparseConvTensor(f.int(), i, [4, 4], 1)), "give floats"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 0), "batch_size"),
         (lambda i, f: ours.SparseConvTensor(f[:2], i, [4, 4], 1), "a row of channels"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 1).replace_feature(f[:2]), "a row of channels"),
@@ -458,6 +504,11 @@ def test_states(monkeypatch):
         (lambda i, f: ours.saved_weight_layout("KSRC").__enter__(), "KRSC"),
         (lambda i, f: ours.functional.sparse_add(), "SparseConvTensors"),
         (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0], 3, 5, 5), "bounds"),
+        (lambda i, f: ours.utils.PointToVoxel([math.nan], [0.0, 1.0], 3, 5, 5), "bounds"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, math.inf], 3, 5, 5), "bounds"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, 3e9], 3, 5, 5), "at most 2\\^31"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, 1.0], 3, -5, 5), "max_num_voxels"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, 1.0], 3, 5, 5)(f.numpy()), "ndarray"),
     ],
 )
 def test_wrong_arguments(call, words):

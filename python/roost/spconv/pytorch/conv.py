@@ -8,7 +8,7 @@ import os
 import torch
 
 from ...sparse.nn import _map_of, _sparse_conv
-from .core import ConvAlgo, IndiceData, SparseConvTensor, _note, _numbers
+from .core import ConvAlgo, IndiceData, SparseConvTensor, _note, _numbers, _sparse
 from .modules import SparseModule
 from .ops import get_conv_output_size, get_deconv_output_size
 
@@ -86,9 +86,7 @@ class _MapLayer(SparseModule):
         return getattr(self, _COUNT, None)
 
     def _tensor(self, x):
-        if not isinstance(x, SparseConvTensor):
-            raise TypeError(f"{self._what}: a {type(x).__name__}; give a SparseConvTensor")
-        if len(x.spatial_shape) != self.ndim:
+        if len(_sparse(x, self._what).spatial_shape) != self.ndim:
             raise ValueError(f"{self._what}: voxels on {len(x.spatial_shape)} axes; give {self.ndim}")
         return x
 
@@ -100,7 +98,7 @@ class _MapLayer(SparseModule):
             shape = get_deconv_output_size(*numbers, self.output_padding)
         else:
             shape = get_conv_output_size(*numbers)
-        if min(shape) < 1:
+        if min(shape) < 1 or max(shape) >= 2**31:
             raise ValueError(f"{self._what}: outputs of spatial_shape {shape}, from {x.spatial_shape}")
         return shape
 

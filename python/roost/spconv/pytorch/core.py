@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from ...sparse import CoordinateIndex
+from ...sparse.nn import _described
 
 __all__ = ["ConvAlgo", "IndiceData", "SparseConvTensor"]
 
@@ -93,20 +94,18 @@ class SparseConvTensor:
         force_algo: ConvAlgo | None = None,
     ):
         what = "roost.spconv.SparseConvTensor"
-        if getattr(indices, "ndim", None) != 2 or indices.dtype != torch.int32:
-            kind = f"{tuple(indices.shape)} {indices.dtype}" if hasattr(indices, "dtype") else type(indices)
-            raise TypeError(f"{what}: indices are {kind}; give a tensor of n x (1 + axes) int32")
-        shape = [int(each) for each in spatial_shape]
+        is_tensor = isinstance(indices, torch.Tensor) and indices.dtype == torch.int32
+        if not is_tensor or indices.ndim != 2:
+            raise TypeError(
+                f"{what}: indices are {_described(indices)}; give a tensor of n x (1 + axes) int32"
+            )
+        shape = _box(spatial_shape, what)
         if len(shape) != indices.shape[1] - 1 or not 1 <= len(shape) <= 4:
             raise ValueError(
                 f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
                 "1 to 4 axes, and the extent of each axis"
             )
-        if any(each != given or not 0 < each < 2**31 for each, given in zip(shape, spatial_shape)):
-            raise ValueError(f"{what}: spatial_shape={list(spatial_shape)}; give whole numbers above 0")
-        self.batch_size = operator.index(batch_size)
-        if not 0 < self.batch_size < 2**31:
-            raise ValueError(f"{what}: batch_size={batch_size}; give 1 or more")
+        (self.batch_size,) = _numbers(1, batch_size, "batch_size", what, 1)
         for name, given in {
             "benchmark": benchmark,
             "permanent_thrust_allocator": permanent_thrust_allocator,
@@ -122,10 +121,11 @@ class SparseConvTensor:
         self._made = None  # the indices that an index was made of, their version, the index
 
     def _checked(self, features):
-        if getattr(features, "ndim", None) != 2 or len(features) != len(self.indices):
+        is_tensor = isinstance(features, torch.Tensor) and features.ndim == 2
+        if not is_tensor or len(features) != len(self.indices):
             raise ValueError(
-                f"roost.spconv.SparseConvTensor: features of shape {tuple(getattr(features, 'shape', ()))} for "
-                f"{len(self.indices)} voxels; give a row of channels for each"
+                f"roost.spconv.SparseConvTensor: features are {_described(features)}, for {len(self.indices)} "
+                "voxels; give a tensor with a row of channels for each"
             )
         return features
 
@@ -255,6 +255,26 @@ class SparseConvTensor:
         return result
 
 
+def _sparse(x, what):
+    """`x`, which is a SparseConvTensor."""
+    if not isinstance(x, SparseConvTensor):
+        raise TypeError(f"{what}: a {type(x).__name__}; give a SparseConvTensor")
+    return x
+
+
+def _box(spatial_shape, what):
+    """The extents of a box; spconv takes whole floats, too."""
+    try:
+        shape = [int(each) for each in spatial_shape]
+    except (TypeError, ValueError, OverflowError):
+        shape = []
+    if not shape or any(each != given or not 0 < each < 2**31 for each, given in zip(shape, spatial_shape)):
+        raise ValueError(
+            f"{what}: spatial_shape={spatial_shape}; give a whole number from 1 to 2^31 - 1 for each axis"
+        )
+    return shape
+
+
 def _numbers(axes, given, name, what, least):
     """A whole number for each axis."""
     try:
@@ -266,9 +286,8 @@ def _numbers(axes, given, name, what, least):
     except TypeError:
         numbers = []
     if len(numbers) != axes or not all(least <= each < 2**31 for each in numbers):
-        raise ValueError(
-            f"{what}: {name}={given!r}; give a whole number from {least} on, or one for each axis"
-        )
+        each = ", or one for each axis" if axes > 1 else ""
+        raise ValueError(f"{what}: {name}={given!r}; give a whole number from {least} on{each}")
     return numbers
 
 
