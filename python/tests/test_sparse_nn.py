@@ -190,6 +190,33 @@ def test_compiled(device):
         torch.library.opcheck(operator, arguments)
 
 
+def test_compiled_layers_need_nobody_to_keep_their_maps(device):
+    """Gradients of a compiled net where nothing but the loss is left of what went through it."""
+    torch.compiler.reset()
+    down, up = (each(4, 4, 2, 2).to(device) for each in (nn.SparseConv3d, nn.SparseConvTranspose3d))
+    net = nn.Sequential(
+        nn.SubmanifoldConv3d(3, 4).to(device), torch.nn.ReLU(), down, nn.SparseMaxPool3d(), up
+    )
+
+    def gradients(net, n):
+        x = sparse(3, device, n=n).to(torch.float32)
+        x = nn.SparseTensor(x.features.detach(), x.coordinates)
+        loss = net(x).features.square().sum()
+        del x
+        gc.collect()
+        return torch.autograd.grad(loss, list(down.parameters()))
+
+    compiled = torch.compile(net, backend="aot_eager")
+    for n in (60, 70, 80, 90):
+        for got, expected in zip(gradients(compiled, n), gradients(net, n)):
+            assert torch.allclose(got, expected, rtol=1e-3, atol=1e-4)
+    x = sparse(3, device)
+    weights = torch.randn(27, 3, 4, dtype=torch.float64, device=device)
+    call = (x.features, weights, None, 0, False, len(x))
+    with pytest.raises(RuntimeError, match="map 0 is no more; keep its KernelMap"):
+        torch.ops.roost.sparse_conv(*call)
+
+
 class Seen(TorchDispatchMode):
     """Notes the operators that are called."""
 

@@ -51,6 +51,16 @@ __all__ = [
 need_custom_operators(torch, "roost.sparse.nn")
 
 # Operators take tensors and numbers: a map by its number, and how many rows there are on the other side.
+# A compiled graph keeps no map for its gradients, so that layers are not part of one.
+
+
+def _map_number(number):
+    made = _made_maps.get(number)
+    if made is None:
+        raise RuntimeError(
+            f"roost.sparse.sparse_conv: map {number} is no more; keep its KernelMap until gradients are there"
+        )
+    return made
 
 
 @torch.library.custom_op("roost::sparse_conv", mutates_args=())
@@ -62,7 +72,7 @@ def _conv(
     transposed: bool,
     rows: int,
 ) -> torch.Tensor:
-    return _convolve(_made_maps[map], transposed, features, weights, bias)
+    return _convolve(_map_number(map), transposed, features, weights, bias)
 
 
 @_conv.register_fake
@@ -74,7 +84,7 @@ def _(features, weights, bias, map, transposed, rows):
 def _conv_input_gradient(
     gradient: torch.Tensor, weights: torch.Tensor, map: int, transposed: bool, rows: int
 ) -> torch.Tensor:
-    return _input_gradient(_made_maps[map], transposed, gradient, weights)
+    return _input_gradient(_map_number(map), transposed, gradient, weights)
 
 
 @_conv_input_gradient.register_fake
@@ -86,7 +96,7 @@ def _(gradient, weights, map, transposed, rows):
 def _conv_weight_gradient(
     features: torch.Tensor, gradient: torch.Tensor, weights: torch.Tensor, map: int, transposed: bool
 ) -> torch.Tensor:
-    result = _weight_gradient(_made_maps[map], transposed, features, gradient, weights)
+    result = _weight_gradient(_map_number(map), transposed, features, gradient, weights)
     return result.to(weights.dtype).view(weights.shape)
 
 
@@ -351,7 +361,6 @@ class Sequential(torch.nn.Sequential):
         return x
 
 
-@torch.compiler.disable
 def _map_of(index, shape, outputs, what):
     """The map of an index and a shape, made if it is not there; of outputs that are there, if given."""
     if outputs is None:
@@ -442,6 +451,7 @@ class _Submanifold(_Conv):
         super().__init__()
         self._set(in_channels, out_channels, kernel_size, None, None, dilation, bias, device, dtype)
 
+    @torch.compiler.disable
     def forward(self, x):
         """A SparseTensor with the same voxels."""
         map = self._map(self._checked(x).index, "submanifold")
@@ -495,6 +505,7 @@ class _Strided(_Conv):
         super().__init__()
         self._set(in_channels, out_channels, kernel_size, stride, padding, dilation, bias, device, dtype)
 
+    @torch.compiler.disable
     def forward(self, x):
         """A SparseTensor of all voxels whose window reaches one of `x`."""
         map = self._map(self._checked(x).index, "convolution")
@@ -534,6 +545,7 @@ class SparseConv2d(_Strided):
 class _Transposed(_Strided):
     _kind = "generative"
 
+    @torch.compiler.disable
     def forward(self, x, like=None):
         """A SparseTensor on the finer grid.
 
@@ -599,6 +611,7 @@ class _MaxPool(_Layer):
         super().__init__()
         self._set_shape(kernel_size, stride, padding, 1)
 
+    @torch.compiler.disable
     def forward(self, x):
         """A SparseTensor of all voxels whose window reaches one of `x`."""
         map = self._map(self._checked(x).index, "pooling")

@@ -102,7 +102,6 @@ class _MapLayer(SparseModule):
             raise ValueError(f"{self._what}: outputs of spatial_shape {shape}, from {x.spatial_shape}")
         return shape
 
-    @torch.compiler.disable
     def _map(self, x):
         """The map from the voxels of a tensor, and the box of its outputs."""
         shape, unit = self._out_shape(x), self.ndim == 1
@@ -247,6 +246,7 @@ class SparseConvolution(_MapLayer):
         """Whether an inverse convolution may have the indice_key of this layer."""
         return self.indice_key is not None and not self.subm
 
+    @torch.compiler.disable
     def forward(self, input: SparseConvTensor, add_input: SparseConvTensor | None = None) -> SparseConvTensor:
         """The convolution; plus the features of `add_input`, a tensor of its voxels."""
         x = self._tensor(input)
@@ -287,7 +287,6 @@ class SparseConvolution(_MapLayer):
         features = self._through(map, self._in_rows_of(map.inputs, x, key))
         return x._with(features, map.outputs, data.spatial_shape, data.indices)
 
-    @torch.compiler.disable
     def _in_rows_of(self, index, x, key):
         """Features in the rows of an index of the same voxels."""
         voxels = x._voxels()
