@@ -16,6 +16,7 @@ from conftest import LIBRARIES
 
 if not importlib.util.find_spec("torch"):
     pytest.skip("needs torch", allow_module_level=True)
+import roost.sparse.nn as nn
 import roost.spconv as ours
 import torch
 from torch.nn import functional as F
@@ -386,6 +387,25 @@ def test_autocast_on_the_cpu():
     torch.testing.assert_close(y.features, net(x).features, atol=5e-2, rtol=5e-2)
     with pytest.raises(TypeError, match="on the CPU"):
         net[2](y.replace_feature(y.features.bfloat16()))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("stride", [None, 1, 2])
+def test_states_in_layers_without_its_names(device, size, stride):
+    """`load_spconv` against the layers here, also for a kernel of one voxel, whose weights lie otherwise."""
+    x = tensor((5, 7, 7), device=device)
+    if stride is None:
+        size += size == 2  # odd ones
+        pair = ours.SubMConv3d(3, 4, size), nn.SubmanifoldConv3d(3, 4, size)
+    else:
+        pair = ours.SparseConv3d(3, 4, size, stride), nn.SparseConv3d(3, 4, size, stride, padding=0)
+    named, plain = (each.to(device, torch.float64) for each in pair)
+    nn.load_spconv(plain, named.state_dict())
+    y, z = named(x), plain(nn.SparseTensor(x.features, x.indices))
+    inside = (z.coordinates[:, 1:] >= 0) & (z.coordinates[:, 1:] < z.coordinates.new_tensor(y.spatial_shape))
+    inside = inside.all(1)
+    assert len(y) == int(inside.sum())
+    torch.testing.assert_close(z.features[inside], at(y.dense(), z.coordinates[inside]))
 
 
 @pytest.mark.parametrize("of", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

@@ -802,5 +802,7 @@ def load_spconv(module, state, strict=True):
                     f"roost.sparse.nn.load_spconv: {key} has shape {tuple(state[key].shape)}; spconv 2 has "
                     f"{shape} for this layer"
                 )
-            state[key] = state[key].movedim(0, -1)
+            one = math.prod(layer.kernel_size) == 1 and max(layer._numbers[1]) <= 1
+            # A kernel of one voxel without a stride multiplies by weight.view(in, out) in spconv.
+            state[key] = state[key].reshape(layer.weight.shape) if one else state[key].movedim(0, -1)
     return module.load_state_dict(state, strict)
