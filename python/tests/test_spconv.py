@@ -101,6 +101,12 @@ def dense_conv(x, weight, stride, padding, dilation):
     return torch.stack(slices, 2)
 
 
+def changed(x, **members):
+    for name, value in members.items():
+        setattr(x, name, value)
+    return x.dense()
+
+
 def layer(name, *arguments, device="cpu", **named):
     torch.manual_seed(1)
     return getattr(ours, name)(*arguments, **named).to(device, torch.float64)
@@ -282,6 +288,17 @@ def test_changed_indices_make_another_index(device):
     x.indices[:, 0] = 1 - x.indices[:, 0]
     fresh = ours.SparseConvTensor(x.features, x.indices.clone(), [4, 5], 2)
     assert torch.equal(conv(x).features, conv(fresh).features)
+
+
+def test_levels_side_by_side(device):
+    """More features first and their indices after that, as VoxelNeXt does."""
+    x, y = (tensor((4, 5), device=device, n=6, seed=seed) for seed in (0, 1))
+    whole = x.replace_feature(torch.cat([x.features, y.features]))
+    whole.indices = torch.cat([x.indices, y.indices + 4 * (torch.arange(3, device=device) == 1).int()])
+    whole.spatial_shape = [8, 5]
+    conv = layer("SubMConv2d", 3, 4, 3, device=device)
+    fresh = ours.SparseConvTensor(whole.features, whole.indices, [8, 5], 2)
+    assert torch.equal(conv(whole).features, conv(fresh).features)
 
 
 @pytest.mark.parametrize("add", [ours.functional.sparse_add, ours.functional.sparse_add_hash_based])
@@ -500,7 +517,15 @@ def test_states(monkeypatch):
         (lambda i, f: ours.SparseAvgPool2d(2)(ours.SparseConvTensor(f.int(), i, [4, 4], 1)), "give floats"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 0), "batch_size"),
         (lambda i, f: ours.SparseConvTensor(f[:2], i, [4, 4], 1), "a row of channels"),
-        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 1).replace_feature(f[:2]), "a row of channels"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 1).replace_feature(f[0]), "n x channels"),
+        (
+            lambda i, f: ours.SubMConv2d(3, 3, 3)(
+                ours.SparseConvTensor(f, i, [4, 4], 1).replace_feature(f[:2])
+            ),
+            "a row of channels",
+        ),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), indices=i.long()), "int32"),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), spatial_shape=[4]), "columns"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 3], 1).dense(), "beyond"),
         (lambda i, f: ours.SparseConvTensor(f, i - 1, [4, 4], 1).dense(), "beyond"),
         (lambda i, f: ours.SubMConv2d(3, 3, 3)(ours.SparseConvTensor(f, i + 1, [9, 9], 1)), "beyond"),

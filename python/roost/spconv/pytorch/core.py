@@ -94,17 +94,7 @@ class SparseConvTensor:
         force_algo: ConvAlgo | None = None,
     ):
         what = "roost.spconv.SparseConvTensor"
-        is_tensor = isinstance(indices, torch.Tensor) and indices.dtype == torch.int32
-        if not is_tensor or indices.ndim != 2:
-            raise TypeError(
-                f"{what}: indices are {_described(indices)}; give a tensor of n x (1 + axes) int32"
-            )
-        shape = _box(spatial_shape, what)
-        if len(shape) != indices.shape[1] - 1 or not 1 <= len(shape) <= 4:
-            raise ValueError(
-                f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
-                "1 to 4 axes, and the extent of each axis"
-            )
+        self.indices, self.spatial_shape = indices, _box(spatial_shape, what)
         (self.batch_size,) = _numbers(1, batch_size, "batch_size", what, 1)
         for name, given in {
             "benchmark": benchmark,
@@ -114,20 +104,30 @@ class SparseConvTensor:
         }.items():
             if given:
                 _note(name)
-        self.indices, self.spatial_shape = indices, shape
-        self._features = self._checked(features)
+        self._features = _matrix(features, what)
+        self._check()
         self.grid, self.voxel_num, self.benchmark, self.force_algo = grid, voxel_num, benchmark, force_algo
         self.indice_dict = {} if indice_dict is None else indice_dict
         self._made = None  # the indices that an index was made of, their version, the index
 
-    def _checked(self, features):
-        is_tensor = isinstance(features, torch.Tensor) and features.ndim == 2
-        if not is_tensor or len(features) != len(self.indices):
-            raise ValueError(
-                f"roost.spconv.SparseConvTensor: features are {_described(features)}, for {len(self.indices)} "
-                "voxels; give a tensor with a row of channels for each"
+    def _check(self):
+        """Raises where features, indices and the box do not go together."""
+        what, indices, shape = "roost.spconv.SparseConvTensor", self.indices, self.spatial_shape
+        is_tensor = isinstance(indices, torch.Tensor) and indices.dtype == torch.int32
+        if not is_tensor or indices.ndim != 2:
+            raise TypeError(
+                f"{what}: indices are {_described(indices)}; give a tensor of n x (1 + axes) int32"
             )
-        return features
+        if len(shape) != indices.shape[1] - 1 or not 1 <= len(shape) <= 4:
+            raise ValueError(
+                f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
+                "1 to 4 axes, and the extent of each axis"
+            )
+        if len(self._features) != len(indices):
+            raise ValueError(
+                f"{what}: features are {_described(self._features)}, for {len(indices)} voxels; give a row of "
+                "channels for each"
+            )
 
     @property
     def features(self) -> torch.Tensor:
@@ -141,9 +141,10 @@ class SparseConvTensor:
         )
 
     def replace_feature(self, feature: torch.Tensor) -> "SparseConvTensor":
-        """The same voxels with other features, a tensor of n x channels."""
+        """The same voxels with other features, a tensor of n x channels. Where n is another number, set
+        `indices` of the result, too."""
         result = copy.copy(self)
-        result._features = self._checked(feature)
+        result._features = _matrix(feature, "roost.spconv.SparseConvTensor")
         return result
 
     def shadow_copy(self) -> "SparseConvTensor":
@@ -221,6 +222,7 @@ class SparseConvTensor:
     @torch.compiler.disable
     def _voxels(self):
         """The index of the rows, made if it is not there, after the checks of voxels."""
+        self._check()
         what, indices, axes = "roost.spconv.SparseConvTensor", self.indices, len(self.spatial_shape)
         version = None if indices.is_inference() else indices._version
         if self._made is None or self._made[0] is not indices or self._made[1] != version:
@@ -229,7 +231,7 @@ class SparseConvTensor:
             if axes == 1:  # with an axis of one voxel
                 indices = torch.nn.functional.pad(indices, (0, 1))
             index = CoordinateIndex(indices.detach(), order="input")
-            if len(index) != len(self.features):
+            if index.duplicates:
                 raise ValueError(
                     f"{what}: {index.duplicates} of {len(indices)} voxels come twice; give each once"
                 )
@@ -260,6 +262,12 @@ def _sparse(x, what):
     if not isinstance(x, SparseConvTensor):
         raise TypeError(f"{what}: a {type(x).__name__}; give a SparseConvTensor")
     return x
+
+
+def _matrix(features, what):
+    if not isinstance(features, torch.Tensor) or features.ndim != 2:
+        raise ValueError(f"{what}: features are {_described(features)}; give a tensor of n x channels")
+    return features
 
 
 def _box(spatial_shape, what):
