@@ -295,7 +295,8 @@ def test_levels_side_by_side(device):
     x, y = (tensor((4, 5), device=device, n=6, seed=seed) for seed in (0, 1))
     whole = x.replace_feature(torch.cat([x.features, y.features]))
     whole.indices = torch.cat([x.indices, y.indices + 4 * (torch.arange(3, device=device) == 1).int()])
-    whole.spatial_shape = [8, 5]
+    whole.spatial_shape = np.array([8, 5])
+    assert whole.spatial_shape == [8, 5]
     conv = layer("SubMConv2d", 3, 4, 3, device=device)
     fresh = ours.SparseConvTensor(whole.features, whole.indices, [8, 5], 2)
     assert torch.equal(conv(whole).features, conv(fresh).features)
@@ -526,6 +527,8 @@ def test_states(monkeypatch):
         ),
         (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), indices=i.long()), "int32"),
         (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), spatial_shape=[4]), "columns"),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), spatial_shape=4), "whole number"),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), batch_size=1.5), "whole number"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 3], 1).dense(), "beyond"),
         (lambda i, f: ours.SparseConvTensor(f, i - 1, [4, 4], 1).dense(), "beyond"),
         (lambda i, f: ours.SubMConv2d(3, 3, 3)(ours.SparseConvTensor(f, i + 1, [9, 9], 1)), "beyond"),

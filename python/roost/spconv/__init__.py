@@ -31,6 +31,7 @@ __all__ = [
     "SparseMaxPool", "SparseMaxPool1d", "SparseMaxPool2d", "SparseMaxPool3d", "SparseMaxPool4d",
     "SparseModule", "SparseReLU", "SparseSequential", "SparseSyncBatchNorm", "SubMConv1d", "SubMConv2d",
     "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "conv", "core", "functional",
-    "is_sparse_conv", "is_spconv_module", "modules", "ops", "pool", "pytorch", "saved_weight_layout", "tables", "utils",
+    "is_sparse_conv", "is_spconv_module", "modules", "ops", "pool", "pytorch", "saved_weight_layout",
+    "tables", "utils",
 ]
 # fmt: on

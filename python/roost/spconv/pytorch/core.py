@@ -93,9 +93,7 @@ class SparseConvTensor:
         enable_timer: bool = False,
         force_algo: ConvAlgo | None = None,
     ):
-        what = "roost.spconv.SparseConvTensor"
-        self.indices, self.spatial_shape = indices, _box(spatial_shape, what)
-        (self.batch_size,) = _numbers(1, batch_size, "batch_size", what, 1)
+        self.indices, self.spatial_shape, self.batch_size = indices, spatial_shape, batch_size
         for name, given in {
             "benchmark": benchmark,
             "permanent_thrust_allocator": permanent_thrust_allocator,
@@ -104,7 +102,7 @@ class SparseConvTensor:
         }.items():
             if given:
                 _note(name)
-        self._features = _matrix(features, what)
+        self._features = _matrix(features)
         self._check()
         self.grid, self.voxel_num, self.benchmark, self.force_algo = grid, voxel_num, benchmark, force_algo
         self.indice_dict = {} if indice_dict is None else indice_dict
@@ -125,8 +123,8 @@ class SparseConvTensor:
             )
         if len(self._features) != len(indices):
             raise ValueError(
-                f"{what}: features are {_described(self._features)}, for {len(indices)} voxels; give a row of "
-                "channels for each"
+                f"{what}: features are {_described(self._features)}, for {len(indices)} voxels; give a row "
+                "of channels for each"
             )
 
     @property
@@ -140,11 +138,29 @@ class SparseConvTensor:
             "roost.spconv.SparseConvTensor: features cannot be set; x = x.replace_feature(features)"
         )
 
+    @property
+    def spatial_shape(self) -> list[int]:
+        """The extents of the box."""
+        return self._spatial_shape
+
+    @spatial_shape.setter
+    def spatial_shape(self, spatial_shape):
+        self._spatial_shape = _box(spatial_shape)
+
+    @property
+    def batch_size(self) -> int:
+        """The number of batches."""
+        return self._batch_size
+
+    @batch_size.setter
+    def batch_size(self, batch_size):
+        (self._batch_size,) = _numbers(1, batch_size, "batch_size", "roost.spconv.SparseConvTensor", 1)
+
     def replace_feature(self, feature: torch.Tensor) -> "SparseConvTensor":
         """The same voxels with other features, a tensor of n x channels. Where n is another number, set
         `indices` of the result, too."""
         result = copy.copy(self)
-        result._features = _matrix(feature, "roost.spconv.SparseConvTensor")
+        result._features = _matrix(feature)
         return result
 
     def shadow_copy(self) -> "SparseConvTensor":
@@ -264,13 +280,14 @@ def _sparse(x, what):
     return x
 
 
-def _matrix(features, what):
+def _matrix(features):
     if not isinstance(features, torch.Tensor) or features.ndim != 2:
+        what = "roost.spconv.SparseConvTensor"
         raise ValueError(f"{what}: features are {_described(features)}; give a tensor of n x channels")
     return features
 
 
-def _box(spatial_shape, what):
+def _box(spatial_shape):
     """The extents of a box; spconv takes whole floats, too."""
     try:
         shape = [int(each) for each in spatial_shape]
@@ -278,7 +295,8 @@ def _box(spatial_shape, what):
         shape = []
     if not shape or any(each != given or not 0 < each < 2**31 for each, given in zip(shape, spatial_shape)):
         raise ValueError(
-            f"{what}: spatial_shape={spatial_shape}; give a whole number from 1 to 2^31 - 1 for each axis"
+            f"roost.spconv.SparseConvTensor: spatial_shape={spatial_shape}; give a whole number from 1 to "
+            "2^31 - 1 for each axis"
         )
     return shape
 

@@ -45,8 +45,8 @@ class PointToVoxel:
         sizes_are_right = 1 <= self.ndim <= 4 and all(0 < each < math.inf for each in vsize_xyz)
         if not sizes_are_right or len(high) != self.ndim or not all(map(math.isfinite, coors_range_xyz)):
             raise ValueError(
-                f"{what}: vsize_xyz={vsize_xyz}, coors_range_xyz={coors_range_xyz}; give sizes above 0 for 1 to 4 "
-                "axes, and twice as many bounds"
+                f"{what}: vsize_xyz={vsize_xyz}, coors_range_xyz={coors_range_xyz}; give sizes above 0 for 1 "
+                "to 4 axes, and twice as many bounds"
             )
         self.device = torch.device(device)
         (self.num_point_features,) = _numbers(1, num_point_features, "num_point_features", what, self.ndim)
