@@ -354,7 +354,7 @@ def test_sequential_knows_layers_in_what_torch_wraps_around_them(device):
     compiled = [torch.compile(each, backend="eager") for each in (conv, relu)]
     assert torch.allclose(nn.Sequential(*compiled)(x).features, expected)
     weighted = torch.nn.utils.parametrizations.weight_norm(copy.deepcopy(conv))
-    assert torch.allclose(nn.Sequential(weighted, relu)(x).features, expected, atol=1e-5)
+    assert torch.allclose(nn.Sequential(weighted, relu)(x).features, expected, atol=1e-2)  # TF32
 
 
 def test_state(device):

@@ -176,7 +176,7 @@ def _sparse_conv(map, features, weights, bias):
         dtype = torch.get_autocast_dtype("cuda")
         features, weights = features.to(dtype), weights.to(dtype)
         bias = None if bias is None else bias.to(dtype)
-    elif features.device.type == "cpu" and torch.is_autocast_enabled("cpu") and features.itemsize == 2:
+    elif features.itemsize == 2 and features.is_cpu and torch.is_autocast_enabled("cpu"):
         features = features.to(weights.dtype)  # the CPU multiplies float32 and float64
     if _wants_operator(features, weights, bias):
         return _conv(features, weights, bias, map._number, map._transposed, map._rows_out)
@@ -351,7 +351,7 @@ class Sequential(torch.nn.Sequential):
     def forward(self, x):
         """The result of the last module."""
         for module in self:
-            plain = getattr(module, "_orig_mod", module)  # of torch.compile
+            plain = module._modules.get("_orig_mod", module)  # of torch.compile
             # A parametrized layer is of a class that torch has made.
             of_torch = type(plain).__module__.startswith("torch.") and not isinstance(plain, _Layer)
             if isinstance(x, SparseTensor) and of_torch:

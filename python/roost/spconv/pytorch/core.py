@@ -121,7 +121,7 @@ class SparseConvTensor:
                 f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
                 "1 to 4 axes, and the extent of each axis"
             )
-        if len(self._features) != len(indices):
+        if self._features.shape[0] != indices.shape[0]:
             raise ValueError(
                 f"{what}: features are {_described(self._features)}, for {len(indices)} voxels; give a row "
                 "of channels for each"
@@ -268,7 +268,7 @@ class SparseConvTensor:
         if indices is None:
             indices = torch.as_tensor(index.coordinates)[:, : len(spatial_shape) + 1].contiguous()
         version = None if indices.is_inference() else indices._version
-        result.indices, result.spatial_shape, result._features = indices, spatial_shape, features
+        result.indices, result._spatial_shape, result._features = indices, spatial_shape, features
         result._made = indices, version, index
         return result
 
