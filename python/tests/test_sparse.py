@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import roost.sparse
-from roost.sparse import CoordinateIndex, kernel_map, sparse_conv
+from roost.sparse import CoordinateIndex, KernelMap, kernel_map, sparse_conv
 
 
 def voxels_of(axes, n=150, seed=0, low=-4, high=5):
@@ -50,6 +50,15 @@ def test_index(on, axes, order):
         assert np.array_equal(on.back(same.coordinates), coordinates) and same.order == order
 
 
+def copies_of(map, on):
+    """Checks that copies and pickles of a map are the same, also in how it refers to its indices."""
+    for same in (copy.deepcopy(map), *([pickle.loads(pickle.dumps(map))] if on.is_numpy else [])):
+        assert (same.inputs is same.outputs) == (map.inputs is map.outputs) and same.valid()
+        for of in (KernelMap.neighbours, KernelMap.masks, lambda m: m.inputs.coordinates):
+            assert np.array_equal(on.back(of(same)), on.back(of(map)))
+        assert np.array_equal(on.back(same.outputs.coordinates), on.back(map.outputs.coordinates))
+
+
 MAPS = [  # size, stride, dilation, padding, kind
     (3, None, 1, None, "submanifold"),
     (2, None, 3, None, "submanifold"),
@@ -77,6 +86,8 @@ def test_kernel_map(on, axes, shape):
     inputs, made = on.back(index.coordinates), on.back(map.outputs.coordinates)
     offsets = [np.array(k) for k in np.ndindex(*size)]
     assert map.size == tuple(size) and map.volume == len(offsets) and map.inputs is index and map.valid()
+    copies_of(map, on)
+    copies_of(map.transposed(), on)
 
     # Who reads whom, from the rule alone: the input i = o * stride - padding + k * dilation, or turned round.
     reached = {}
@@ -125,6 +136,8 @@ def test_outputs_that_are_there(on):
     assert map.outputs is coarse
     same = kernel_map(fine, 2, kind="pooling")
     assert np.array_equal(on.back(map.neighbours()), on.back(same.neighbours()))
+    copies_of(map, on)
+    copies_of(kernel_map(fine, 2, kind="convolution", outputs=fine), on)
     with pytest.raises(ValueError, match="no input"):
         coarse.rows_of_input()
     del map, fine

@@ -190,6 +190,33 @@ def test_compiled(device):
         torch.library.opcheck(operator, arguments)
 
 
+def test_compiled_layers_need_nobody_to_keep_their_maps(device):
+    """Gradients of a compiled net where nothing but the loss is left of what went through it."""
+    torch.compiler.reset()
+    down, up = (each(4, 4, 2, 2).to(device) for each in (nn.SparseConv3d, nn.SparseConvTranspose3d))
+    net = nn.Sequential(
+        nn.SubmanifoldConv3d(3, 4).to(device), torch.nn.ReLU(), down, nn.SparseMaxPool3d(), up
+    )
+
+    def gradients(net, n):
+        x = sparse(3, device, n=n).to(torch.float32)
+        x = nn.SparseTensor(x.features.detach(), x.coordinates)
+        loss = net(x).features.square().sum()
+        del x
+        gc.collect()
+        return torch.autograd.grad(loss, list(down.parameters()))
+
+    compiled = torch.compile(net, backend="aot_eager")
+    for n in (60, 70, 80, 90):
+        for got, expected in zip(gradients(compiled, n), gradients(net, n)):
+            assert torch.allclose(got, expected, rtol=1e-3, atol=1e-4)
+    x = sparse(3, device)
+    weights = torch.randn(27, 3, 4, dtype=torch.float64, device=device)
+    call = (x.features, weights, None, 0, False, len(x))
+    with pytest.raises(RuntimeError, match="map 0 is no more; keep its KernelMap"):
+        torch.ops.roost.sparse_conv(*call)
+
+
 class Seen(TorchDispatchMode):
     """Notes the operators that are called."""
 
@@ -313,6 +340,23 @@ def test_no_voxels_go_through_every_layer(device):
     assert nn.SparseConv3d(3, 4, 1, 2).to(device)(odd).features.shape == (0, 4)
 
 
+def test_max_pool_of_integers(device):
+    x = sparse(3, device, requires_grad=False)
+    x = x.replace((x.features * 100).long())
+    y, expected = (nn.SparseMaxPool3d()(each) for each in (x, x.to(torch.float64)))
+    assert y.features.dtype == torch.int64 and torch.equal(y.features.double(), expected.features)
+
+
+def test_sequential_knows_layers_in_what_torch_wraps_around_them(device):
+    x = sparse(3, device).to(torch.float32)
+    conv, relu = nn.SubmanifoldConv3d(3, 4).to(device), torch.nn.ReLU()
+    expected = relu(conv(x).features)
+    compiled = [torch.compile(each, backend="eager") for each in (conv, relu)]
+    assert torch.allclose(nn.Sequential(*compiled)(x).features, expected)
+    weighted = torch.nn.utils.parametrizations.weight_norm(copy.deepcopy(conv))
+    assert torch.allclose(nn.Sequential(weighted, relu)(x).features, expected, atol=1e-2)  # TF32
+
+
 def test_state(device):
     conv = nn.SubmanifoldConv3d(3, 4).to(device)
     file = io.BytesIO()
@@ -390,6 +434,10 @@ OTHER = sparse(3, "cpu", requires_grad=False)
         (lambda: nn.SubmanifoldConv3d(3, 4)(X), TypeError, "convert one"),
         (lambda: nn.SubmanifoldConv3d(2, 4).double()(X), ValueError, "3 channels, but weights for 2"),
         (lambda: nn.SubmanifoldConv3d(0, 4), ValueError, "1 or more"),
+        (lambda: nn.SubmanifoldConv3d(3, 4, 0), ValueError, "size=0; give 1 or more"),
+        (lambda: nn.SparseConv3d(3, 4, 3, (1, 0, 1)), ValueError, "stride=\\(1, 0, 1\\); give 1 or more"),
+        (lambda: nn.SparseConv3d(3, 4, dilation=0), ValueError, "dilation=0; give 1 or more"),
+        (lambda: nn.SparseTensor([[1.0]], X.index), ValueError, "features are list"),
         (lambda: nn.SparseConv3d(3, 4, (2, 2)), ValueError, "each of 3 axes"),
         (lambda: nn.SparseConv3d(3, 4, 7).double()(X), ValueError, "size 7"),
     ],
@@ -447,6 +495,28 @@ def test_gradients_of_voxels(device, reduce):
     assert len(layer(torch.zeros(0, 4, device=device))) == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("n", [1, 256, 257, 2049, 5000])
+def test_16_bits_hold_no_sums(device, dtype, n):
+    points = torch.full((n, 4), 100.0, dtype=dtype, device=device)
+    points[:, :3] = 1
+    expected = torch.tensor([[1.0, 1, 1, 100]])
+    for reduce, each in {"mean": expected, "max": expected, "sum": n * expected}.items():
+        got = nn.Voxelize(2, reduce=reduce)(points).features
+        assert got.dtype == dtype and torch.equal(got.cpu(), each.to(dtype))
+    assert nn.Voxelize(2, reduce="count")(points).features.tolist() == [[n]]
+    twice = nn.SparseTensor(points, torch.zeros(n, 4, dtype=torch.int32, device=device))
+    assert twice.features.dtype == dtype and torch.equal(twice.features.cpu(), expected.to(dtype))
+
+
+def test_voxels_of_no_points_have_gradients(device):
+    points = torch.ones(3, 4, device=device, requires_grad=True)
+    x = nn.Voxelize(1, [2, 2, 2, 3, 3, 3])(points)  # all of them outside
+    assert len(x) == 0
+    x.features.sum().backward()
+    assert not points.grad.any()
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
@@ -463,6 +533,9 @@ def test_gradients_of_voxels(device, reduce):
         (lambda: nn.Voxelize(1)(torch.ones(3, 3), torch.full((3,), 2**31)), "32 bits"),
         (lambda: nn.Voxelize(1)(torch.full((3, 3), math.inf)), "finite"),
         (lambda: nn.Voxelize(1)(torch.full((3, 3), 3e9)), "2\\^31"),
+        (lambda: nn.Voxelize(1, [0, 0, 0, 3e9, 1, 1]), "at most 2\\^31"),
+        (lambda: nn.Voxelize(1)([[1.0, 2.0, 3.0]]), "points are list"),
+        (lambda: nn.Voxelize(1)(torch.ones(3, 3), [0, 0, 0]), "batches are list"),
     ],
 )
 def test_wrong_voxelizing(call, words):

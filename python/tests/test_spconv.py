@@ -1,9 +1,12 @@
 """roost.spconv against dense layers of torch, and against spconv itself where that is installed."""
 
+import copy
 import doctest
 import importlib.util
 import itertools
+import math
 import pathlib
+import pickle
 import types
 import warnings
 
@@ -13,6 +16,7 @@ from conftest import LIBRARIES
 
 if not importlib.util.find_spec("torch"):
     pytest.skip("needs torch", allow_module_level=True)
+import roost.sparse.nn as nn
 import roost.spconv as ours
 import torch
 from torch.nn import functional as F
@@ -95,6 +99,12 @@ def dense_conv(x, weight, stride, padding, dilation):
         ]
         slices.append(sum(parts))
     return torch.stack(slices, 2)
+
+
+def changed(x, **members):
+    for name, value in members.items():
+        setattr(x, name, value)
+    return x.dense()
 
 
 def layer(name, *arguments, device="cpu", **named):
@@ -280,6 +290,18 @@ def test_changed_indices_make_another_index(device):
     assert torch.equal(conv(x).features, conv(fresh).features)
 
 
+def test_levels_side_by_side(device):
+    """More features first and their indices after that, as VoxelNeXt does."""
+    x, y = (tensor((4, 5), device=device, n=6, seed=seed) for seed in (0, 1))
+    whole = x.replace_feature(torch.cat([x.features, y.features]))
+    whole.indices = torch.cat([x.indices, y.indices + 4 * (torch.arange(3, device=device) == 1).int()])
+    whole.spatial_shape = np.array([8, 5])
+    assert whole.spatial_shape == [8, 5]
+    conv = layer("SubMConv2d", 3, 4, 3, device=device)
+    fresh = ours.SparseConvTensor(whole.features, whole.indices, [8, 5], 2)
+    assert torch.equal(conv(whole).features, conv(fresh).features)
+
+
 @pytest.mark.parametrize("add", [ours.functional.sparse_add, ours.functional.sparse_add_hash_based])
 def test_sums_of_other_voxels(device, add):
     tensors = [tensor((4, 5, 6), device=device, n=30, seed=seed) for seed in range(3)]
@@ -369,8 +391,55 @@ def test_autocast_and_compile(device):
         assert half.features.dtype == torch.float16
         torch.testing.assert_close(half.features.float(), expected.features, atol=1e-2, rtol=1e-2)
     compiled = torch.compile(net, backend="aot_eager")
-    got = compiled(x)
-    same(got.features, expected.features, [x.features, *net.parameters()])
+    got = compiled(tensor((5, 7, 6), device=device, dtype=torch.float32))  # nobody keeps the maps
+    same(got.features, expected.features, list(net.parameters()))
+
+
+def test_autocast_on_the_cpu():
+    """What torch's layers make 16 bits wide there, roost's compute in float32."""
+    x = tensor((5, 7, 6), dtype=torch.float32)
+    net = ours.SparseSequential(torch.nn.Linear(3, 4), ours.SubMConv3d(4, 4, 1), ours.SubMConv3d(4, 4, 3))
+    with torch.autocast("cpu", torch.bfloat16):
+        y = net(x)
+    assert y.features.dtype == torch.float32
+    torch.testing.assert_close(y.features, net(x).features, atol=5e-2, rtol=5e-2)
+    with pytest.raises(TypeError, match="on the CPU"):
+        net[2](y.replace_feature(y.features.bfloat16()))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("stride", [None, 1, 2])
+def test_states_in_layers_without_its_names(device, size, stride):
+    """`load_spconv` against the layers here, also for a kernel of one voxel, whose weights lie otherwise."""
+    x = tensor((5, 7, 7), device=device)
+    if stride is None:
+        size += size == 2  # odd ones
+        pair = ours.SubMConv3d(3, 4, size), nn.SubmanifoldConv3d(3, 4, size)
+    else:
+        pair = ours.SparseConv3d(3, 4, size, stride), nn.SparseConv3d(3, 4, size, stride, padding=0)
+    named, plain = (each.to(device, torch.float64) for each in pair)
+    nn.load_spconv(plain, named.state_dict())
+    y, z = named(x), plain(nn.SparseTensor(x.features, x.indices))
+    inside = (z.coordinates[:, 1:] >= 0) & (z.coordinates[:, 1:] < z.coordinates.new_tensor(y.spatial_shape))
+    inside = inside.all(1)
+    assert len(y) == int(inside.sum())
+    torch.testing.assert_close(z.features[inside], at(y.dense(), z.coordinates[inside]))
+
+
+@pytest.mark.parametrize("of", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_keep_what_is_under_their_keys(device, of):
+    x = tensor((5, 7, 6), device=device)
+    same = ours.SubMConv3d(3, 4, 3, indice_key="s").to(device, torch.float64)
+    down = ours.SparseConv3d(4, 4, 3, 2, indice_key="d").to(device, torch.float64)
+    reach = ours.SparseConvTranspose3d(4, 4, 2, 2, indice_key="t").to(device, torch.float64)
+    wide = ours.SparseInverseConv3d(4, 4, 2, indice_key="t").to(device, torch.float64)
+    back = ours.SparseInverseConv3d(4, 3, 3, indice_key="d").to(device, torch.float64)
+    with torch.no_grad():
+        y = reach(down(same(x)))
+        expected, got = back(wide(y)), back(wide(of(y)))
+        again = ours.SubMConv3d(3, 4, 3, indice_key="s").to(device, torch.float64)
+        assert torch.equal(again(got).indices, x.indices)
+    assert torch.equal(got.features, expected.features) and torch.equal(got.indices, x.indices)
 
 
 @pytest.mark.parametrize("layout", ["KRSC", "RSCK", "RSKC"])
@@ -430,11 +499,36 @@ def test_states(monkeypatch):
         (lambda i, f: ours.SparseConvTensor(f, i.long(), [4, 4], 1), "int32"),
         (lambda i, f: ours.SparseConvTensor(f, i.tolist(), [4, 4], 1), "int32"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 4, 4], 1), "spatial_shape"),
-        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4.5], 1), "whole numbers"),
-        (lambda i, f: ours.SparseConvTensor(f, i, [4, 0], 1), "above 0"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4.5], 1), "whole number"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 0], 1), r"from 1 to 2\^31"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 2**31], 1), r"from 1 to 2\^31"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, math.nan], 1), "whole number"),
+        (lambda i, f: ours.SparseConvTensor(f, i, 4, 1), "whole number"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 1.0), "batch_size=1.0; give a whole number"),
+        (lambda i, f: ours.SparseConvTensor(f.numpy(), i, [4, 4], 1), "ndarray"),
+        (lambda i, f: ours.SparseConvTensor(f, i.numpy(), [4, 4], 1), "ndarray"),
+        (
+            lambda i, f: ours.SparseConvTranspose2d(3, 3, 3, 2)(ours.SparseConvTensor(f, i, [4, 2**30], 1)),
+            r"outputs of spatial_shape \[9, 2147483649\]",
+        ),
+        (lambda i, f: ours.ToDense()(f), "give a SparseConvTensor"),
+        (lambda i, f: ours.SparseGlobalMaxPool()(f), "give a SparseConvTensor"),
+        (lambda i, f: ours.JoinTable()([f, f]), "give a SparseConvTensor"),
+        (lambda i, f: ours.AddTable()([]), "no tensors"),
+        (lambda i, f: ours.SparseAvgPool2d(2)(ours.SparseConvTensor(f.int(), i, [4, 4], 1)), "give floats"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 0), "batch_size"),
         (lambda i, f: ours.SparseConvTensor(f[:2], i, [4, 4], 1), "a row of channels"),
-        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 1).replace_feature(f[:2]), "a row of channels"),
+        (lambda i, f: ours.SparseConvTensor(f, i, [4, 4], 1).replace_feature(f[0]), "n x channels"),
+        (
+            lambda i, f: ours.SubMConv2d(3, 3, 3)(
+                ours.SparseConvTensor(f, i, [4, 4], 1).replace_feature(f[:2])
+            ),
+            "a row of channels",
+        ),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), indices=i.long()), "int32"),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), spatial_shape=[4]), "columns"),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), spatial_shape=4), "whole number"),
+        (lambda i, f: changed(ours.SparseConvTensor(f, i, [4, 4], 1), batch_size=1.5), "whole number"),
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 3], 1).dense(), "beyond"),
         (lambda i, f: ours.SparseConvTensor(f, i - 1, [4, 4], 1).dense(), "beyond"),
         (lambda i, f: ours.SubMConv2d(3, 3, 3)(ours.SparseConvTensor(f, i + 1, [9, 9], 1)), "beyond"),
@@ -458,6 +552,11 @@ def test_states(monkeypatch):
         (lambda i, f: ours.saved_weight_layout("KSRC").__enter__(), "KRSC"),
         (lambda i, f: ours.functional.sparse_add(), "SparseConvTensors"),
         (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0], 3, 5, 5), "bounds"),
+        (lambda i, f: ours.utils.PointToVoxel([math.nan], [0.0, 1.0], 3, 5, 5), "bounds"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, math.inf], 3, 5, 5), "bounds"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, 3e9], 3, 5, 5), "at most 2\\^31"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, 1.0], 3, -5, 5), "max_num_voxels"),
+        (lambda i, f: ours.utils.PointToVoxel([1.0], [0.0, 1.0], 3, 5, 5)(f.numpy()), "ndarray"),
     ],
 )
 def test_wrong_arguments(call, words):

@@ -237,8 +237,8 @@ def _remade(coordinates, order):
 class _MadeMap:
     """A map as C++ has it. It refers to no index but the one of voxels that it made."""
 
-    def __init__(self, index, map, size, has_pairs):
-        self.map, self.size, self.has_pairs = map, size, has_pairs
+    def __init__(self, index, map, shape, has_pairs):
+        self.map, self.shape, self.size, self.has_pairs = map, shape, shape[0], has_pairs
         self.library, self.home = index._library, index._library.place()
         self.volume, self.rows = map.volume(), (map.rows(True), map.rows(False))  # of inputs and outputs
         self.made_outputs = None  # if it made some
@@ -257,7 +257,7 @@ def _make(index, shape, outputs, pairs=False):
     size, stride, dilation, padding, kind, *bounds = shape
     numbers = size, stride, dilation, padding, pairs, target, bounds[0] if bounds else None
     map = maps.make(index._library.place(), index._voxels, kind, *numbers)
-    made = _MadeMap(index, map, size, pairs)
+    made = _MadeMap(index, map, shape, pairs)
     if kind != "submanifold" and outputs is None:
         made.made_outputs = CoordinateIndex.__new__(CoordinateIndex)._set(
             map.outputs(), index.axes, "block", index._library, made.home
@@ -270,7 +270,11 @@ def _shape(axes, size, stride, dilation, padding, kind, what):
     if kind not in _KINDS:
         raise ValueError(f"{what}: kind={kind!r}; give one of {', '.join(_KINDS)}")
     given = {"size": size, "stride": stride, "dilation": dilation, "padding": padding}
-    return (*(_numbers_of_axes(each, axes, name, what) for name, each in given.items()), kind)
+    shape = {name: _numbers_of_axes(each, axes, name, what) for name, each in given.items()}
+    for name in ("size", "stride", "dilation"):
+        if 0 in shape[name]:
+            raise ValueError(f"{what}: {name}={given[name]}; give 1 or more")
+    return (*shape.values(), kind)
 
 
 class KernelMap:
@@ -352,11 +356,24 @@ class KernelMap:
         """Checks what must hold. For tests."""
         return self._made.map.valid(self._made.library.place())
 
+    def __reduce__(self):
+        ends = (self.outputs, self.inputs) if self._transposed else (self.inputs, self.outputs)
+        made = self._made
+        return _remade_map, (*ends, made.shape, made.made_outputs is None, made.has_pairs, self._transposed)
+
     def __repr__(self):
         return (
             f"roost.sparse.KernelMap({self._rows_in} to {self._rows_out} voxels, size={self.size}, "
             f"{self._made.library})"
         )
+
+
+def _remade_map(inputs, outputs, shape, given, pairs, transposed):
+    made = _make(inputs, shape, outputs if given and shape[4] != "submanifold" else None, pairs)
+    if not given:
+        made.made_outputs = outputs  # the same rows
+    map = KernelMap(made, inputs, outputs, False)
+    return map.transposed() if transposed else map
 
 
 def kernel_map(

@@ -51,6 +51,16 @@ __all__ = [
 need_custom_operators(torch, "roost.sparse.nn")
 
 # Operators take tensors and numbers: a map by its number, and how many rows there are on the other side.
+# A compiled graph keeps no map for its gradients, so that layers are not part of one.
+
+
+def _map_number(number):
+    made = _made_maps.get(number)
+    if made is None:
+        raise RuntimeError(
+            f"roost.sparse.sparse_conv: map {number} is no more; keep its KernelMap until gradients are there"
+        )
+    return made
 
 
 @torch.library.custom_op("roost::sparse_conv", mutates_args=())
@@ -62,7 +72,7 @@ def _conv(
     transposed: bool,
     rows: int,
 ) -> torch.Tensor:
-    return _convolve(_made_maps[map], transposed, features, weights, bias)
+    return _convolve(_map_number(map), transposed, features, weights, bias)
 
 
 @_conv.register_fake
@@ -74,7 +84,7 @@ def _(features, weights, bias, map, transposed, rows):
 def _conv_input_gradient(
     gradient: torch.Tensor, weights: torch.Tensor, map: int, transposed: bool, rows: int
 ) -> torch.Tensor:
-    return _input_gradient(_made_maps[map], transposed, gradient, weights)
+    return _input_gradient(_map_number(map), transposed, gradient, weights)
 
 
 @_conv_input_gradient.register_fake
@@ -86,7 +96,7 @@ def _(gradient, weights, map, transposed, rows):
 def _conv_weight_gradient(
     features: torch.Tensor, gradient: torch.Tensor, weights: torch.Tensor, map: int, transposed: bool
 ) -> torch.Tensor:
-    result = _weight_gradient(_made_maps[map], transposed, features, gradient, weights)
+    result = _weight_gradient(_map_number(map), transposed, features, gradient, weights)
     return result.to(weights.dtype).view(weights.shape)
 
 
@@ -166,9 +176,20 @@ def _sparse_conv(map, features, weights, bias):
         dtype = torch.get_autocast_dtype("cuda")
         features, weights = features.to(dtype), weights.to(dtype)
         bias = None if bias is None else bias.to(dtype)
+    elif features.itemsize == 2 and features.is_cpu and torch.is_autocast_enabled("cpu"):
+        features = features.to(weights.dtype)  # the CPU multiplies float32 and float64
     if _wants_operator(features, weights, bias):
         return _conv(features, weights, bias, map._number, map._transposed, map._rows_out)
     return _Eager.apply(features, weights, bias, map._made, map._transposed)
+
+
+def _described(given):
+    return f"{tuple(given.shape)} {given.dtype}" if isinstance(given, torch.Tensor) else type(given).__name__
+
+
+def _wide(dtype):
+    """The type of sums: 16 bits do not hold those of many numbers."""
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
 class SparseTensor:
@@ -198,8 +219,7 @@ class SparseTensor:
     def __init__(self, features, index):
         what = "roost.sparse.nn.SparseTensor"
         if not isinstance(features, torch.Tensor) or features.ndim != 2:
-            shape = tuple(getattr(features, "shape", ()))
-            raise ValueError(f"{what}: features of shape {shape}; give a tensor of rows x channels")
+            raise ValueError(f"{what}: features are {_described(features)}; give a tensor of rows x channels")
         coordinates = None
         if not isinstance(index, CoordinateIndex):
             coordinates, index = index, CoordinateIndex(index)
@@ -212,8 +232,10 @@ class SparseTensor:
         if coordinates is not None:
             rows = torch.as_tensor(index.rows_of_input())
             if index.duplicates:
-                sums = features.new_zeros(len(index), features.shape[1]).index_add(0, rows, features)
-                features = sums / rows.bincount(minlength=len(index))[:, None]
+                wide = features.to(_wide(features.dtype))
+                sums = wide.new_zeros(len(index), features.shape[1]).index_add(0, rows, wide)
+                means = sums / rows.bincount(minlength=len(index))[:, None]
+                features = means.to(features.dtype) if features.is_floating_point() else means
             else:
                 features = torch.empty_like(features).index_copy(0, rows, features)
         self.features, self.index = features, index
@@ -329,14 +351,16 @@ class Sequential(torch.nn.Sequential):
     def forward(self, x):
         """The result of the last module."""
         for module in self:
-            if isinstance(x, SparseTensor) and type(module).__module__.startswith("torch."):
+            plain = module._modules.get("_orig_mod", module)  # of torch.compile
+            # A parametrized layer is of a class that torch has made.
+            of_torch = type(plain).__module__.startswith("torch.") and not isinstance(plain, _Layer)
+            if isinstance(x, SparseTensor) and of_torch:
                 x = x.replace(module(x.features))
             else:
                 x = module(x)
         return x
 
 
-@torch.compiler.disable
 def _map_of(index, shape, outputs, what):
     """The map of an index and a shape, made if it is not there; of outputs that are there, if given."""
     if outputs is None:
@@ -427,6 +451,7 @@ class _Submanifold(_Conv):
         super().__init__()
         self._set(in_channels, out_channels, kernel_size, None, None, dilation, bias, device, dtype)
 
+    @torch.compiler.disable
     def forward(self, x):
         """A SparseTensor with the same voxels."""
         map = self._map(self._checked(x).index, "submanifold")
@@ -480,6 +505,7 @@ class _Strided(_Conv):
         super().__init__()
         self._set(in_channels, out_channels, kernel_size, stride, padding, dilation, bias, device, dtype)
 
+    @torch.compiler.disable
     def forward(self, x):
         """A SparseTensor of all voxels whose window reaches one of `x`."""
         map = self._map(self._checked(x).index, "convolution")
@@ -519,6 +545,7 @@ class SparseConv2d(_Strided):
 class _Transposed(_Strided):
     _kind = "generative"
 
+    @torch.compiler.disable
     def forward(self, x, like=None):
         """A SparseTensor on the finer grid.
 
@@ -584,13 +611,14 @@ class _MaxPool(_Layer):
         super().__init__()
         self._set_shape(kernel_size, stride, padding, 1)
 
+    @torch.compiler.disable
     def forward(self, x):
         """A SparseTensor of all voxels whose window reaches one of `x`."""
         map = self._map(self._checked(x).index, "pooling")
         features = x.features
         with torch.no_grad():  # the row where each output's largest number is
             best = torch.zeros(len(map.outputs), features.shape[1], dtype=torch.int64, device=features.device)
-            largest = torch.full_like(best, -math.inf, dtype=features.dtype)
+            largest = torch.zeros_like(best, dtype=features.dtype)
             there = torch.zeros_like(best, dtype=torch.bool)
             for rows in torch.as_tensor(map.neighbours()).long()[:, :, None]:
                 found = features[rows[:, 0].clamp_min(0)] if len(features) else largest
@@ -618,6 +646,21 @@ class SparseMaxPool2d(_MaxPool):
     _axes = 2
 
 
+def _extents(low, high, sizes, what):
+    """How many voxels lie in a range, on each axis."""
+    extents = [round((end - begin) / size) for begin, end, size in zip(low, high, sizes)]
+    if max(extents) > 2**31:
+        raise ValueError(f"{what}: a range of {extents} voxels; give at most 2^31 on each axis")
+    return extents
+
+
+def _cells(positions, low, sizes, least, end):
+    """The voxels of positions, int32, from `least` on and before `end`; and the rows that are in one."""
+    at = ((positions.detach() - positions.new_tensor(low)) / positions.new_tensor(sizes)).floor()
+    inside = ((at >= at.new_tensor(least)) & (at < at.new_tensor(end))).all(1).nonzero()[:, 0]
+    return at[inside].int(), inside
+
+
 class Voxelize(torch.nn.Module):
     """Points to voxels: a SparseTensor with the mean, the sum or the largest numbers of each voxel's points.
 
@@ -630,7 +673,7 @@ class Voxelize(torch.nn.Module):
         ``round((high - low) / size)`` voxels) are left out, and so are those that are not finite. None: all
         points count, from 0 on in both directions.
     reduce : "mean", "sum", "max" or "count"
-        "count": one channel, the number of points.
+        "count": one channel, the number of points, at least in float32, as all sums are.
     axes : 2, 3 or 4
         The first columns of points are positions.
 
@@ -660,6 +703,7 @@ class Voxelize(torch.nn.Module):
                 raise ValueError(
                     f"{what}: range={range!r}; give {axes} least positions, then {axes} greatest"
                 )
+            _extents(bounds[:axes], bounds[axes:], sizes, what)
         self.size, self.range, self.reduce, self.axes = sizes, bounds, reduce, axes
 
     def forward(self, points, batch=None):
@@ -679,34 +723,40 @@ class Voxelize(torch.nn.Module):
             Other shapes; without a range points that are not finite, or beyond 2^31 voxels.
         """
         what, axes = "roost.sparse.nn.Voxelize", self.axes
-        if points.ndim != 2 or points.shape[1] < axes or not points.is_floating_point():
+        is_tensor = isinstance(points, torch.Tensor) and points.is_floating_point()
+        if not is_tensor or points.ndim != 2 or points.shape[1] < axes:
             raise ValueError(
-                f"{what}: points of shape {tuple(points.shape)}, {points.dtype}; give n x {axes} or more floats"
+                f"{what}: points are {_described(points)}; give a tensor of n x {axes} or more floats"
             )
         if batch is None:
             batch = torch.zeros(len(points), dtype=torch.int32, device=points.device)
-        if batch.shape != points.shape[:1] or batch.is_floating_point() or batch.dtype == torch.bool:
-            raise ValueError(f"{what}: batches of shape {tuple(batch.shape)}, {batch.dtype}; give n integers")
-        low = points.new_tensor(self.range[:axes] if self.range else [0] * axes)
-        at = ((points[:, :axes].detach() - low) / points.new_tensor(self.size)).floor()
+        is_tensor = isinstance(batch, torch.Tensor) and batch.shape == points.shape[:1]
+        if not is_tensor or batch.is_floating_point() or batch.dtype == torch.bool:
+            raise ValueError(f"{what}: batches are {_described(batch)}; give a tensor of n integers")
         if self.range:
-            spans = zip(self.range[:axes], self.range[axes:], self.size)
-            extents = at.new_tensor([round((high - least) / size) for least, high, size in spans])
-            inside = ((at >= 0) & (at < extents)).all(1).nonzero()[:, 0]
-            points, at, batch = points[inside], at[inside], batch[inside]
-        elif not bool(((at >= -(2**31)) & (at < 2**31)).all()):
-            raise ValueError(f"{what}: points that are not finite, or beyond 2^31 voxels; give a range")
+            low, high = self.range[:axes], self.range[axes:]
+            extents = _extents(low, high, self.size, what)
+            at, inside = _cells(points[:, :axes], low, self.size, [0] * axes, extents)
+            points, batch = points[inside], batch[inside]
+        else:
+            least, end = [-(2**31)] * axes, [2**31] * axes
+            at, inside = _cells(points[:, :axes], [0] * axes, self.size, least, end)
+            if len(inside) != len(points):
+                raise ValueError(f"{what}: points that are not finite, or beyond 2^31 voxels; give a range")
         if len(batch) and not -(2**31) <= int(batch.min()) <= int(batch.max()) < 2**31:
             raise ValueError(f"{what}: batches beyond 32 bits")
-        index = CoordinateIndex(torch.cat([batch.int()[:, None], at.int()], 1))
+        index = CoordinateIndex(torch.cat([batch.int()[:, None], at], 1))
         rows = torch.as_tensor(index.rows_of_input())
         counts = rows.bincount(minlength=len(index))
-        if self.reduce == "count" or not len(index):
-            channels = 1 if self.reduce == "count" else points.shape[1]
-            return SparseTensor(counts[:, None].expand(-1, channels).to(points.dtype), index)
+        wide = _wide(points.dtype)
+        if self.reduce == "count":
+            return SparseTensor(counts[:, None].to(wide), index)
+        if not len(index):
+            return SparseTensor(points, index)  # none
         # Each voxel's points side by side: sums in one order, unlike those of index_add on a GPU.
-        grouped = points[rows.argsort(stable=True)]
-        return SparseTensor(torch.segment_reduce(grouped, self.reduce, lengths=counts, axis=0), index)
+        grouped = points[rows.argsort(stable=True)].to(wide)
+        reduced = torch.segment_reduce(grouped, self.reduce, lengths=counts, axis=0)
+        return SparseTensor(reduced.to(points.dtype), index)
 
     def extra_repr(self):
         return f"{self.size}, range={self.range}, reduce={self.reduce!r}, axes={self.axes}"
@@ -752,5 +802,7 @@ def load_spconv(module, state, strict=True):
                     f"roost.sparse.nn.load_spconv: {key} has shape {tuple(state[key].shape)}; spconv 2 has "
                     f"{shape} for this layer"
                 )
-            state[key] = state[key].movedim(0, -1)
+            one = math.prod(layer.kernel_size) == 1 and max(layer._numbers[1]) <= 1
+            # A kernel of one voxel without a stride multiplies by weight.view(in, out) in spconv.
+            state[key] = state[key].reshape(layer.weight.shape) if one else state[key].movedim(0, -1)
     return module.load_state_dict(state, strict)

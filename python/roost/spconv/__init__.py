@@ -18,7 +18,7 @@ What differs from spconv is in docs/coming-from.md.
 
 from . import pytorch
 from .pytorch import *
-from .pytorch import functional, ops, utils
+from .pytorch import conv, core, functional, modules, ops, pool, tables, utils
 
 # fmt: off
 __all__ = [
@@ -30,7 +30,8 @@ __all__ = [
     "SparseInverseConv1d", "SparseInverseConv2d", "SparseInverseConv3d", "SparseInverseConv4d",
     "SparseMaxPool", "SparseMaxPool1d", "SparseMaxPool2d", "SparseMaxPool3d", "SparseMaxPool4d",
     "SparseModule", "SparseReLU", "SparseSequential", "SparseSyncBatchNorm", "SubMConv1d", "SubMConv2d",
-    "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "functional", "is_sparse_conv",
-    "is_spconv_module", "ops", "pytorch", "saved_weight_layout", "utils",
+    "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "conv", "core", "functional",
+    "is_sparse_conv", "is_spconv_module", "modules", "ops", "pool", "pytorch", "saved_weight_layout",
+    "tables", "utils",
 ]
 # fmt: on

@@ -1,6 +1,6 @@
 """The names of `spconv.pytorch`, over `roost.sparse`: see `roost.spconv`."""
 
-from . import functional, ops, utils
+from . import conv, core, functional, modules, ops, pool, tables, utils
 from .conv import *
 from .core import ConvAlgo, SparseConvTensor
 from .modules import *
@@ -17,7 +17,7 @@ __all__ = [
     "SparseInverseConv1d", "SparseInverseConv2d", "SparseInverseConv3d", "SparseInverseConv4d",
     "SparseMaxPool", "SparseMaxPool1d", "SparseMaxPool2d", "SparseMaxPool3d", "SparseMaxPool4d",
     "SparseModule", "SparseReLU", "SparseSequential", "SparseSyncBatchNorm", "SubMConv1d", "SubMConv2d",
-    "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "functional", "is_sparse_conv",
-    "is_spconv_module", "ops", "saved_weight_layout", "utils",
+    "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "conv", "core", "functional",
+    "is_sparse_conv", "is_spconv_module", "modules", "ops", "pool", "saved_weight_layout", "tables", "utils",
 ]
 # fmt: on

@@ -8,7 +8,7 @@ import os
 import torch
 
 from ...sparse.nn import _map_of, _sparse_conv
-from .core import ConvAlgo, IndiceData, SparseConvTensor, _note, _numbers
+from .core import ConvAlgo, IndiceData, SparseConvTensor, _note, _numbers, _sparse
 from .modules import SparseModule
 from .ops import get_conv_output_size, get_deconv_output_size
 
@@ -86,9 +86,7 @@ class _MapLayer(SparseModule):
         return getattr(self, _COUNT, None)
 
     def _tensor(self, x):
-        if not isinstance(x, SparseConvTensor):
-            raise TypeError(f"{self._what}: a {type(x).__name__}; give a SparseConvTensor")
-        if len(x.spatial_shape) != self.ndim:
+        if len(_sparse(x, self._what).spatial_shape) != self.ndim:
             raise ValueError(f"{self._what}: voxels on {len(x.spatial_shape)} axes; give {self.ndim}")
         return x
 
@@ -100,11 +98,10 @@ class _MapLayer(SparseModule):
             shape = get_deconv_output_size(*numbers, self.output_padding)
         else:
             shape = get_conv_output_size(*numbers)
-        if min(shape) < 1:
+        if min(shape) < 1 or max(shape) >= 2**31:
             raise ValueError(f"{self._what}: outputs of spatial_shape {shape}, from {x.spatial_shape}")
         return shape
 
-    @torch.compiler.disable
     def _map(self, x):
         """The map from the voxels of a tensor, and the box of its outputs."""
         shape, unit = self._out_shape(x), self.ndim == 1
@@ -249,6 +246,7 @@ class SparseConvolution(_MapLayer):
         """Whether an inverse convolution may have the indice_key of this layer."""
         return self.indice_key is not None and not self.subm
 
+    @torch.compiler.disable
     def forward(self, input: SparseConvTensor, add_input: SparseConvTensor | None = None) -> SparseConvTensor:
         """The convolution; plus the features of `add_input`, a tensor of its voxels."""
         x = self._tensor(input)
@@ -289,7 +287,6 @@ class SparseConvolution(_MapLayer):
         features = self._through(map, self._in_rows_of(map.inputs, x, key))
         return x._with(features, map.outputs, data.spatial_shape, data.indices)
 
-    @torch.compiler.disable
     def _in_rows_of(self, index, x, key):
         """Features in the rows of an index of the same voxels."""
         voxels = x._voxels()

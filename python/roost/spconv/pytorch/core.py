@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from ...sparse import CoordinateIndex
+from ...sparse.nn import _described
 
 __all__ = ["ConvAlgo", "IndiceData", "SparseConvTensor"]
 
@@ -92,21 +93,7 @@ class SparseConvTensor:
         enable_timer: bool = False,
         force_algo: ConvAlgo | None = None,
     ):
-        what = "roost.spconv.SparseConvTensor"
-        if getattr(indices, "ndim", None) != 2 or indices.dtype != torch.int32:
-            kind = f"{tuple(indices.shape)} {indices.dtype}" if hasattr(indices, "dtype") else type(indices)
-            raise TypeError(f"{what}: indices are {kind}; give a tensor of n x (1 + axes) int32")
-        shape = [int(each) for each in spatial_shape]
-        if len(shape) != indices.shape[1] - 1 or not 1 <= len(shape) <= 4:
-            raise ValueError(
-                f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
-                "1 to 4 axes, and the extent of each axis"
-            )
-        if any(each != given or not 0 < each < 2**31 for each, given in zip(shape, spatial_shape)):
-            raise ValueError(f"{what}: spatial_shape={list(spatial_shape)}; give whole numbers above 0")
-        self.batch_size = operator.index(batch_size)
-        if not 0 < self.batch_size < 2**31:
-            raise ValueError(f"{what}: batch_size={batch_size}; give 1 or more")
+        self.indices, self.spatial_shape, self.batch_size = indices, spatial_shape, batch_size
         for name, given in {
             "benchmark": benchmark,
             "permanent_thrust_allocator": permanent_thrust_allocator,
@@ -115,19 +102,30 @@ class SparseConvTensor:
         }.items():
             if given:
                 _note(name)
-        self.indices, self.spatial_shape = indices, shape
-        self._features = self._checked(features)
+        self._features = _matrix(features)
+        self._check()
         self.grid, self.voxel_num, self.benchmark, self.force_algo = grid, voxel_num, benchmark, force_algo
         self.indice_dict = {} if indice_dict is None else indice_dict
         self._made = None  # the indices that an index was made of, their version, the index
 
-    def _checked(self, features):
-        if getattr(features, "ndim", None) != 2 or len(features) != len(self.indices):
-            raise ValueError(
-                f"roost.spconv.SparseConvTensor: features of shape {tuple(getattr(features, 'shape', ()))} for "
-                f"{len(self.indices)} voxels; give a row of channels for each"
+    def _check(self):
+        """Raises where features, indices and the box do not go together."""
+        what, indices, shape = "roost.spconv.SparseConvTensor", self.indices, self.spatial_shape
+        is_tensor = isinstance(indices, torch.Tensor) and indices.dtype == torch.int32
+        if not is_tensor or indices.ndim != 2:
+            raise TypeError(
+                f"{what}: indices are {_described(indices)}; give a tensor of n x (1 + axes) int32"
             )
-        return features
+        if len(shape) != indices.shape[1] - 1 or not 1 <= len(shape) <= 4:
+            raise ValueError(
+                f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
+                "1 to 4 axes, and the extent of each axis"
+            )
+        if self._features.shape[0] != indices.shape[0]:
+            raise ValueError(
+                f"{what}: features are {_described(self._features)}, for {len(indices)} voxels; give a row "
+                "of channels for each"
+            )
 
     @property
     def features(self) -> torch.Tensor:
@@ -140,10 +138,29 @@ class SparseConvTensor:
             "roost.spconv.SparseConvTensor: features cannot be set; x = x.replace_feature(features)"
         )
 
+    @property
+    def spatial_shape(self) -> list[int]:
+        """The extents of the box."""
+        return self._spatial_shape
+
+    @spatial_shape.setter
+    def spatial_shape(self, spatial_shape):
+        self._spatial_shape = _box(spatial_shape)
+
+    @property
+    def batch_size(self) -> int:
+        """The number of batches."""
+        return self._batch_size
+
+    @batch_size.setter
+    def batch_size(self, batch_size):
+        (self._batch_size,) = _numbers(1, batch_size, "batch_size", "roost.spconv.SparseConvTensor", 1)
+
     def replace_feature(self, feature: torch.Tensor) -> "SparseConvTensor":
-        """The same voxels with other features, a tensor of n x channels."""
+        """The same voxels with other features, a tensor of n x channels. Where n is another number, set
+        `indices` of the result, too."""
         result = copy.copy(self)
-        result._features = self._checked(feature)
+        result._features = _matrix(feature)
         return result
 
     def shadow_copy(self) -> "SparseConvTensor":
@@ -221,6 +238,7 @@ class SparseConvTensor:
     @torch.compiler.disable
     def _voxels(self):
         """The index of the rows, made if it is not there, after the checks of voxels."""
+        self._check()
         what, indices, axes = "roost.spconv.SparseConvTensor", self.indices, len(self.spatial_shape)
         version = None if indices.is_inference() else indices._version
         if self._made is None or self._made[0] is not indices or self._made[1] != version:
@@ -229,7 +247,7 @@ class SparseConvTensor:
             if axes == 1:  # with an axis of one voxel
                 indices = torch.nn.functional.pad(indices, (0, 1))
             index = CoordinateIndex(indices.detach(), order="input")
-            if len(index) != len(self.features):
+            if index.duplicates:
                 raise ValueError(
                     f"{what}: {index.duplicates} of {len(indices)} voxels come twice; give each once"
                 )
@@ -250,9 +268,37 @@ class SparseConvTensor:
         if indices is None:
             indices = torch.as_tensor(index.coordinates)[:, : len(spatial_shape) + 1].contiguous()
         version = None if indices.is_inference() else indices._version
-        result.indices, result.spatial_shape, result._features = indices, spatial_shape, features
+        result.indices, result._spatial_shape, result._features = indices, spatial_shape, features
         result._made = indices, version, index
         return result
+
+
+def _sparse(x, what):
+    """`x`, which is a SparseConvTensor."""
+    if not isinstance(x, SparseConvTensor):
+        raise TypeError(f"{what}: a {type(x).__name__}; give a SparseConvTensor")
+    return x
+
+
+def _matrix(features):
+    if not isinstance(features, torch.Tensor) or features.ndim != 2:
+        what = "roost.spconv.SparseConvTensor"
+        raise ValueError(f"{what}: features are {_described(features)}; give a tensor of n x channels")
+    return features
+
+
+def _box(spatial_shape):
+    """The extents of a box; spconv takes whole floats, too."""
+    try:
+        shape = [int(each) for each in spatial_shape]
+    except (TypeError, ValueError, OverflowError):
+        shape = []
+    if not shape or any(each != given or not 0 < each < 2**31 for each, given in zip(shape, spatial_shape)):
+        raise ValueError(
+            f"roost.spconv.SparseConvTensor: spatial_shape={spatial_shape}; give a whole number from 1 to "
+            "2^31 - 1 for each axis"
+        )
+    return shape
 
 
 def _numbers(axes, given, name, what, least):
@@ -266,9 +312,8 @@ def _numbers(axes, given, name, what, least):
     except TypeError:
         numbers = []
     if len(numbers) != axes or not all(least <= each < 2**31 for each in numbers):
-        raise ValueError(
-            f"{what}: {name}={given!r}; give a whole number from {least} on, or one for each axis"
-        )
+        each = ", or one for each axis" if axes > 1 else ""
+        raise ValueError(f"{what}: {name}={given!r}; give a whole number from {least} on{each}")
     return numbers
 
 

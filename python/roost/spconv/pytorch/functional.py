@@ -1,5 +1,7 @@
 """Sums of tensors with different voxels."""
 
+import functools
+
 import torch
 
 from ...sparse import CoordinateIndex
@@ -19,9 +21,12 @@ def _union(tensors, what):
         raise ValueError(f"{what}: tensors of (spatial_shape, batch_size, channels) {boxes}; give equal ones")
     wide = [torch.as_tensor(each._voxels().coordinates) for each in tensors]
     index = CoordinateIndex(torch.cat(wide))
-    sums = first.features.new_zeros(len(index), first.features.shape[1])
+    dtype = functools.reduce(torch.promote_types, (each.features.dtype for each in tensors))
+    sums = first.features.new_zeros(len(index), first.features.shape[1], dtype=dtype)
     for each, rows in zip(tensors, torch.as_tensor(index.rows_of_input()).split([len(t) for t in tensors])):
-        sums = sums.index_add(0, rows, each.features)  # each row once, so that sums are the same each time
+        sums = sums.index_add(
+            0, rows, each.features.to(dtype)
+        )  # each row once, so that sums are the same each time
     result = first._with(sums, index, first.spatial_shape)
     most = max(tensors, key=len)
     result.indice_dict = most.indice_dict if len(most) == len(result) else {}

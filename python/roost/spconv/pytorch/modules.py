@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 import torch
 
-from .core import SparseConvTensor
+from .core import SparseConvTensor, _sparse
 
 __all__ = [
     "Identity",
@@ -105,7 +105,7 @@ class ToDense(SparseModule):
 
     def forward(self, x: SparseConvTensor) -> torch.Tensor:
         """A tensor of (batch, channel, position on each axis)."""
-        return x.dense()
+        return _sparse(x, "roost.spconv.ToDense").dense()
 
 
 class RemoveGrid(SparseModule):

@@ -2,8 +2,9 @@
 
 import torch
 
+from ...sparse.nn import _wide
 from .conv import _MapLayer
-from .core import ConvAlgo, SparseConvTensor, _cast
+from .core import ConvAlgo, SparseConvTensor, _cast, _sparse
 from .modules import SparseModule
 
 __all__ = [f"SparseMaxPool{axes}d" for axes in (1, 2, 3, 4)] + [f"SparseAvgPool{axes}d" for axes in (1, 2, 3)]
@@ -38,17 +39,23 @@ class _Max(torch.autograd.Function):
         return result, None
 
 
+def _floats(features):
+    if not features.is_floating_point():
+        raise TypeError(f"roost.spconv: a mean of features of type {features.dtype}; give floats")
+    return features
+
+
 class _Mean(torch.autograd.Function):
     @staticmethod
     def _sum(map, values):
-        wide = torch.promote_types(values.dtype, torch.float32)
-        result = values.new_zeros(map._rows_out, values.shape[1], dtype=wide)
+        result = values.new_zeros(map._rows_out, values.shape[1], dtype=_wide(values.dtype))
         for there, each in _neighbours(map, values):
             result += torch.where(there, each, 0)
         return result
 
     @staticmethod
     def forward(ctx, features, map):
+        _floats(features)
         ctx.map, ctx.count = map, (torch.as_tensor(map.neighbours()) >= 0).sum(0)[:, None]
         return (_Mean._sum(map, features) / ctx.count).to(features.dtype)
 
@@ -160,12 +167,13 @@ class _GlobalPool(SparseModule):
     @torch.compiler.disable
     def forward(self, input: SparseConvTensor) -> torch.Tensor:
         """A tensor of batch_size x channels. Raises ValueError for a batch without voxels."""
-        input._voxels()  # checks them
+        what = f"roost.spconv.{type(self).__name__}"
+        _sparse(input, what)._voxels()  # checks them
         results = []
         for batch in range(input.batch_size):
             features = input.features[input.indices[:, 0] == batch]
             if not len(features):
-                raise ValueError(f"roost.spconv.{type(self).__name__}: batch {batch} has no voxels")
+                raise ValueError(f"{what}: batch {batch} has no voxels")
             results.append(self._reduced(features))
         return torch.stack(results)
 
@@ -183,4 +191,4 @@ class SparseGlobalAvgPool(_GlobalPool):
 
     @staticmethod
     def _reduced(features):
-        return features.mean(0)
+        return _floats(features).mean(0)

@@ -3,16 +3,19 @@
 import torch
 
 from . import functional
-from .core import SparseConvTensor
+from .core import SparseConvTensor, _sparse
 from .modules import SparseModule
 
 __all__ = ["AddTable", "AddTableMisaligned", "ConcatTable", "JoinTable"]
 
 
-def _same(tensors, what):
-    for each in tensors[1:]:
-        tensors[0]._check_same(each, what)
-    return [each.features for each in tensors]
+def _joined(tensors, what, join):
+    """One tensor of the features of several."""
+    if not tensors:
+        raise ValueError(f"{what}: no tensors; give one or more")
+    for each in tensors:
+        _sparse(tensors[0], what)._check_same(_sparse(each, what), what)
+    return tensors[0].replace_feature(join([each.features for each in tensors]))
 
 
 class JoinTable(SparseModule):
@@ -20,7 +23,7 @@ class JoinTable(SparseModule):
 
     def forward(self, input: list[SparseConvTensor]) -> SparseConvTensor:
         """Of a list of tensors."""
-        return input[0].replace_feature(torch.cat(_same(input, "roost.spconv.JoinTable"), 1))
+        return _joined(input, "roost.spconv.JoinTable", lambda features: torch.cat(features, 1))
 
 
 class AddTable(SparseModule):
@@ -28,7 +31,7 @@ class AddTable(SparseModule):
 
     def forward(self, input: list[SparseConvTensor]) -> SparseConvTensor:
         """Of a list of tensors."""
-        return input[0].replace_feature(sum(_same(input, "roost.spconv.AddTable")))
+        return _joined(input, "roost.spconv.AddTable", sum)
 
 
 class AddTableMisaligned(SparseModule):

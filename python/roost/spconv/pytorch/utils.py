@@ -1,10 +1,13 @@
 """Points to voxels, with spconv's names. `roost.sparse.nn.Voxelize` is a layer that has gradients."""
 
+import math
 from collections.abc import Sequence
 
 import torch
 
 from ...sparse import CoordinateIndex
+from ...sparse.nn import _cells, _described, _extents
+from .core import _numbers
 
 __all__ = ["PointToVoxel", "gather_features_by_pc_voxel_id"]
 
@@ -36,17 +39,21 @@ class PointToVoxel:
         max_num_points_per_voxel: int,
         device: torch.device | str = "cpu",
     ):
+        what = "roost.spconv.PointToVoxel"
         self.ndim = len(vsize_xyz)
-        if not 1 <= self.ndim <= 4 or len(coors_range_xyz) != 2 * self.ndim or min(vsize_xyz) <= 0:
+        low, high = coors_range_xyz[: self.ndim], coors_range_xyz[self.ndim :]
+        sizes_are_right = 1 <= self.ndim <= 4 and all(0 < each < math.inf for each in vsize_xyz)
+        if not sizes_are_right or len(high) != self.ndim or not all(map(math.isfinite, coors_range_xyz)):
             raise ValueError(
-                f"roost.spconv.PointToVoxel: vsize_xyz={vsize_xyz}, coors_range_xyz={coors_range_xyz}; give sizes "
-                "above 0 for 1 to 4 axes, and twice as many bounds"
+                f"{what}: vsize_xyz={vsize_xyz}, coors_range_xyz={coors_range_xyz}; give sizes above 0 for 1 "
+                "to 4 axes, and twice as many bounds"
             )
         self.device = torch.device(device)
-        self.num_point_features, self.max_num_voxels = num_point_features, max_num_voxels
-        self.max_num_points_per_voxel = max_num_points_per_voxel
-        low, high = coors_range_xyz[: self.ndim], coors_range_xyz[self.ndim :]
-        extents = [round((end - begin) / size) for begin, end, size in zip(low, high, vsize_xyz)]
+        (self.num_point_features,) = _numbers(1, num_point_features, "num_point_features", what, self.ndim)
+        (self.max_num_voxels,) = _numbers(1, max_num_voxels, "max_num_voxels", what, 0)
+        (most,) = _numbers(1, max_num_points_per_voxel, "max_num_points_per_voxel", what, 0)
+        self.max_num_points_per_voxel = most
+        extents = _extents(low, high, vsize_xyz, what)
         # The last axis first, as spconv's indices.
         self.vsize, self.grid_size = list(vsize_xyz)[::-1], extents[::-1]
         self.coors_range = [*low[::-1], *high[::-1]]
@@ -79,16 +86,14 @@ class PointToVoxel:
             The voxel of each point, also of those that it had no place for; -1 without one.
         """
         what = "roost.spconv.PointToVoxel"
-        if pc.ndim != 2 or pc.shape[1] != self.num_point_features or pc.dtype != torch.float32:
-            raise ValueError(
-                f"{what}: points of shape {tuple(pc.shape)}, {pc.dtype}; give n x "
-                f"{self.num_point_features} float32"
-            )
+        columns = self.num_point_features
+        is_tensor = isinstance(pc, torch.Tensor) and pc.dtype == torch.float32
+        if not is_tensor or pc.ndim != 2 or pc.shape[1] != columns:
+            raise ValueError(f"{what}: points are {_described(pc)}; give a tensor of n x {columns} float32")
         pc, axes, most = pc.detach(), self.ndim, self.max_num_points_per_voxel
-        size, low = pc.new_tensor(self.vsize), pc.new_tensor(self.coors_range[:axes])
-        at = ((pc[:, :axes].flip(1) - low) / size).floor()
-        inside = ((at >= 0) & (at < at.new_tensor(self.grid_size))).all(1).nonzero()[:, 0]
-        at = torch.nn.functional.pad(at[inside].int(), (1, 1 if axes == 1 else 0))
+        low, size = self.coors_range[:axes], self.vsize
+        at, inside = _cells(pc[:, :axes].flip(1), low, size, [0] * axes, self.grid_size)
+        at = torch.nn.functional.pad(at, (1, 1 if axes == 1 else 0))
         index = CoordinateIndex(at, order="input")
         rows = torch.as_tensor(index.rows_of_input())
         m = min(len(index), self.max_num_voxels)
