@@ -1,4 +1,4 @@
-"""Voxels: rows for coordinates, neighbours of each, and convolution over those that are there.
+"""Voxels: rows for coordinates, neighbours of each, and convolution over the occupied ones.
 
     >>> import numpy as np, roost.sparse
     >>> voxels = np.array([[0, 5, 5, 5], [0, 5, 5, 6], [0, 9, 9, 9]], np.int32)
@@ -79,7 +79,7 @@ class CoordinateIndex:
         a voxel have one row.
     order : "block" or "input"
         How rows are numbered: by batch and then along a space-filling curve, so that neighbours lie close
-        together and all that follows is fast; or by where each voxel comes first.
+        together and later steps are fast; or in order of first occurrence.
 
     Raises
     ------
@@ -91,8 +91,8 @@ class CoordinateIndex:
 
     Notes
     -----
-    Coordinates are compared, not only hashed. Rows are the same each time, on every device. The index never
-    changes, so that any number of threads may ask. Takes about 40 bytes a voxel of three axes.
+    Coordinates are compared, not only hashed. Rows are the same on every run, on every device. The index
+    never changes, so any number of threads may query it. Takes about 40 bytes per voxel of three axes.
 
     Examples
     --------
@@ -291,8 +291,8 @@ class KernelMap:
 
     Notes
     -----
-    Never changes, so that any number of threads may use it. Takes 4 bytes an offset and output row, as much
-    once more on a GPU, and, but for a submanifold map, as much for each input row.
+    Never changes, so that any number of threads may use it. Takes 4 bytes per offset and output row, the
+    same again on a GPU, and, except for a submanifold map, the same per input row.
     """
 
     def __init__(self, made, inputs, outputs, is_transposed):
@@ -392,10 +392,10 @@ def kernel_map(
         Sizes are 1 to 5. The stride is 1 if None, for pooling the size. The padding is
         ``dilation * (size - 1) // 2`` if None, for pooling 0.
     kind : "submanifold", "convolution", "pooling" or "generative"
-        Which voxels the outputs are: the inputs (and the stride 1); all whose window reaches an input; the
-        same, for pooling; or all that the windows of a transposed convolution reach.
+        Which voxels the outputs are: the inputs (and the stride 1); all voxels whose window contains an
+        input; the same, for pooling; or all that the windows of a transposed convolution reach.
     outputs : CoordinateIndex, for "convolution"
-        Outputs that are there already.
+        Outputs that exist already.
     pairs : bool
         Whether to list pairs of rows, too: `KernelMap.pairs`. Takes 8 bytes a pair. Convolution needs none.
 
@@ -406,14 +406,14 @@ def kernel_map(
     Raises
     ------
     TypeError, ValueError
-        A shape that is none, outputs that need more than 32 bits, an index on another device.
+        An invalid shape, outputs that need more than 32 bits, an index on another device.
     MemoryError
 
     Notes
     -----
-    The same each time. On a GPU a submanifold map without pairs does not wait for its work; the others do,
-    since somebody must know how many voxels or pairs they make. Make a map once for all layers with the same
-    voxels and shape.
+    The same on every run. On a GPU a submanifold map without pairs does not wait for its work; the others do,
+    because the host must know how many voxels or pairs they make. Make a map once for all layers with the
+    same voxels and shape.
 
     Examples
     --------

@@ -129,7 +129,7 @@ _conv.register_autograd(_backward, setup_context=_keep)
 
 
 class _Eager(torch.autograd.Function):
-    """The same without an operator, which takes as long to call as a thousand voxels take."""
+    """The same without an operator, the call of which costs as much as a thousand voxels."""
 
     @staticmethod
     def forward(ctx, features, weights, bias, made, transposed):
@@ -154,7 +154,7 @@ class _Eager(torch.autograd.Function):
 
 
 def _wants_operator(*tensors):
-    """Whether somebody follows what is done with tensors: a compiler, a mode or a subclass."""
+    """Whether tensor operations are traced: by a compiler, a mode or a subclass."""
     return (
         torch.compiler.is_compiling()
         or _get_current_dispatch_mode() is not None
@@ -362,7 +362,7 @@ class Sequential(torch.nn.Sequential):
 
 
 def _map_of(index, shape, outputs, what):
-    """The map of an index and a shape, made if it is not there; of outputs that are there, if given."""
+    """The map of an index and a shape, made if it does not exist; of existing outputs, if given."""
     if outputs is None:
         made = index._maps.get(shape)
         if made is None:
@@ -553,8 +553,8 @@ class _Transposed(_Strided):
         ----------
         x : SparseTensor
         like : SparseTensor, or CoordinateIndex
-            Whose voxels the outputs are: those of an encoder, for example, that a SparseConv3d of the same
-            shape led from to those of `x`. None: all voxels that the kernel reaches from `x`.
+            Whose voxels the outputs are: for example the input voxels of the encoder's SparseConv3d of the
+            same shape, which produced those of `x`. None: all voxels that the kernel reaches from `x`.
         """
         self._checked(x)
         if like is None:
@@ -629,7 +629,7 @@ class _MaxPool(_Layer):
 
 
 class SparseMaxPool3d(_MaxPool):
-    """The largest number of each channel in a window, of the voxels that are there.
+    """The maximum of each channel over the existing voxels in a window.
 
     Parameters
     ----------

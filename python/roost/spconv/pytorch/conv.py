@@ -23,7 +23,7 @@ _layout = contextvars.ContextVar("layout", default=None)
 
 @contextlib.contextmanager
 def saved_weight_layout(layout: str):
-    """Says how the weights lie that `load_state_dict` is given, where their shapes leave it open.
+    """Names the layout of the weights for `load_state_dict`, where their shapes fit several layouts.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class _MapLayer(SparseModule):
         return out
 
     def _check_key(self, x):
-        """spconv's rules of an indice_key that is there: submanifold layers of one shape share it."""
+        """spconv's rules for an indice_key that exists already: submanifold layers of one shape share it."""
         there = x.find_indice_pair(self.indice_key)
         if there is None:
             return
@@ -149,7 +149,7 @@ class _MapLayer(SparseModule):
 
 
 class SparseConvolution(_MapLayer):
-    """What all convolutions are: see `SubMConv3d`, `SparseConv3d` and the others for what they compute.
+    """The base of all convolutions: see `SubMConv3d`, `SparseConv3d` and the others for what they compute.
 
     Parameters
     ----------
@@ -160,8 +160,8 @@ class SparseConvolution(_MapLayer):
     groups : 1
     bias, subm, transposed, inverse : bool
     indice_key : str or None
-        Submanifold layers with one key are of one shape; an inverse convolution goes back to the voxels of
-        the layer that has its key.
+        Submanifold layers with one key must have the same shape; an inverse convolution goes back to the
+        voxels of the layer that has its key.
     record_voxel_count : bool
         Whether a buffer holds the most outputs so far.
     algo, fp32_accum, large_kernel_fast_algo
@@ -174,10 +174,12 @@ class SparseConvolution(_MapLayer):
     ----------
     weight : Parameter of (out, k..., in)
         spconv 2's. `load_state_dict` takes spconv 1's (k..., in, out), too, and refuses weights whose shape
-        leaves open which they are: `saved_weight_layout` says it. A kernel of one voxel (without a stride)
+        fits several layouts: `saved_weight_layout` names one. A kernel of one voxel (without a stride)
         multiplies by ``weight.view(in, out)``, as it does in each version of spconv.
     bias : Parameter of out numbers, or None
     """
+
+    _convolves = True
 
     _version = 2  # of state_dict: spconv's have 1, and (out, k..., in) for sure from here on
 

@@ -33,7 +33,7 @@ def _note(name):
 
 
 class IndiceData:
-    """What a layer leaves under its indice_key: the voxels on both sides, and the map between them.
+    """What a layer stores under its indice_key: the voxels on both sides, and the map between them.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class SparseConvTensor:
     ----------
     features : tensor of n x channels
     indices : tensor of n x (1 + axes) int32, on the device of the features
-        Of each row the batch and the position on 1 to 4 axes; each voxel once.
+        The batch and the position on 1 to 4 axes of each row; each voxel once.
     spatial_shape : sequence of int
         The box: positions are from 0 to less than these.
     batch_size : int
@@ -69,14 +69,14 @@ class SparseConvTensor:
     Raises
     ------
     TypeError, ValueError
-        Other types and shapes. Voxels outside of the box, and voxels that come twice (whose result spconv
-        leaves open), are refused where they are first used: by the first layer or `dense`.
+        Other types and shapes. Voxels outside of the box, and duplicate voxels (for which spconv's result is
+        undefined), are refused where they are first used: by the first layer or `dense`.
 
     Notes
     -----
     Rows keep their order: those of a submanifold layer are those of its input. Layers with a stride number
-    their outputs in the order of `roost.sparse.CoordinateIndex`, the same each time; spconv's order depends
-    on the device and the algorithm. Set `indices`, rather than writing to it.
+    their outputs in the order of `roost.sparse.CoordinateIndex`, the same on every run; spconv's order
+    depends on the device and the algorithm. Set `indices`, rather than writing to it.
     """
 
     def __init__(

@@ -23,7 +23,9 @@ __all__ = [
 
 
 class SparseModule(torch.nn.Module):
-    """A module that `SparseSequential` gives the SparseConvTensor, rather than its features."""
+    """A module to which `SparseSequential` passes the SparseConvTensor, rather than its features."""
+
+    _convolves = False
 
     def __init__(self, name: str | None = None):
         super().__init__()
@@ -126,9 +128,7 @@ def is_spconv_module(module: torch.nn.Module) -> bool:
 
 def is_sparse_conv(module: torch.nn.Module) -> bool:
     """Whether a module is a `SparseConvolution`."""
-    from .conv import SparseConvolution
-
-    return isinstance(module, SparseConvolution)
+    return isinstance(module, SparseModule) and module._convolves
 
 
 def assign_name_for_sparse_modules(module: torch.nn.Module) -> None:

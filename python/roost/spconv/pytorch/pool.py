@@ -101,7 +101,7 @@ class _Pool(_MapLayer):
 
 class SparseMaxPool(_Pool):
     """The largest number of each channel in a window, and at least 0, as in spconv: put it after a ReLU, or
-    take `roost.sparse.nn.SparseMaxPool3d`, which takes only voxels that are there.
+    take `roost.sparse.nn.SparseMaxPool3d`, which considers only existing voxels.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class SparseMaxPool(_Pool):
 
 
 class SparseAvgPool(_Pool):
-    """The mean of each channel over the voxels of a window that are there. Parameters are those of
+    """The mean of each channel over the existing voxels of a window. Parameters are those of
     `SparseMaxPool`. The gradient is that of the mean; spconv 2.3.8 multiplies by the number of voxels there,
     rather than dividing.
     """

@@ -24,8 +24,8 @@ class PointToVoxel:
     num_point_features : int
         The columns of points.
     max_num_voxels, max_num_points_per_voxel : int
-        Voxels are numbered by where they come first, and points beyond these numbers left out: the same each
-        time, on every device (spconv's choice on a GPU is not).
+        Voxels are numbered in order of first occurrence, and points beyond these limits are left out: the
+        same on every run, on every device (spconv's choice on a GPU is not).
     device : torch.device
         Of the points.
     """
