@@ -455,7 +455,7 @@ struct restore_tiles {
   tile_map tiles;
   std::uint32_t digits;
   way_back_of_pass back;
-  const std::uint32_t* unless;  // memory of the place that says whether not to run, or null
+  const std::uint32_t* unless;  // in memory of the place: if not 0, nothing is done; or null
 
   static constexpr std::uint32_t chunk = 32;  // of results whose first digit is looked up
 
