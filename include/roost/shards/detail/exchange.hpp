@@ -89,7 +89,7 @@ void swap_pieces(Me& me, const std::vector<piece>& out, const std::vector<piece>
   me.place().synchronize();
 }
 
-/// Where what arrives from each shard begins, and the end. `all`: how much each shard sends to each.
+/// Where the items from each shard begin, and the end. `all`: how much each shard sends to each.
 template <class Me>
 std::vector<std::uint64_t> begins_of_arrivals(const Me& me, const gathered& all) {
   std::vector<std::uint64_t> begins(me.count() + 1, 0);
@@ -222,7 +222,7 @@ class items_by_region {
     std::uint64_t room, slots;
   };
 
-  const std::uint32_t regions, ranges;        // items are sent in so many ranges of regions
+  const std::uint32_t regions, ranges;        // items are sent in `ranges` ranges of regions
   const partitioned<Item, place_type> parts;  // the items of this shard, for all
   std::vector<part> from;                     // each shard
   std::size_t scratch_bytes = 0;
