@@ -222,7 +222,7 @@ void check_tables(const bench_options& options, const std::string& place) {
   }
 }
 
-/// frozen_map and frozen_set stand for the tables of their default layout: replaces their names by its.
+/// frozen_map and frozen_set stand for the tables of their default layout: replaces their names.
 void resolve_default_tables(bench_options& options, printer& out) {
   const std::string layout = roost::default_layout<std::uint64_t, std::uint64_t>::name;
   for (auto& table : options.tables) {

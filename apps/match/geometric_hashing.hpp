@@ -55,7 +55,7 @@ struct smooth {
   }
 };
 
-/// Sobel's gradient, in shades a pixel: its length, and the products of its parts; none at the border.
+/// Sobel's gradient, in shades per pixel: its length, and the products of its components; 0 at the border.
 struct sobel {
   const float* from;
   int width, height;

@@ -9,7 +9,7 @@
 
 #include "roost/error.hpp"
 
-// What `roost reproduce` prints.
+// The output of `roost reproduce`.
 
 namespace roost::bench {
 

@@ -6,7 +6,7 @@
 #include "papers/collaborating_lanes.hpp"
 #include "papers/cuckoo_global.hpp"
 
-// What Khorasani et al. measured, Stadium Hashing, 2015, section IV: stadium_map, key by key and in one
+// The measurements of Khorasani et al., Stadium Hashing, 2015, section IV: stadium_map, key by key and in one
 // region like theirs, and the cuckoo table that they compare with.
 
 namespace roost::bench {
@@ -239,7 +239,8 @@ inline claim claimed(bool in_host, int bits) {
   }
 }
 
-/// Figures 14 to 17: 32 + 32 bits, load 0.8, beside the cuckoo table. Speed-ups over it: more is better.
+/// Figures 14 to 17: 32 + 32 bits, load 0.8, compared with the cuckoo table. Speed-ups over it: more is
+/// better.
 template <class Place>
 void reproduce_stadium_beside_cuckoo(const Place& place, const reproduction& options, residence bodies) {
   using u32 = std::uint32_t;
@@ -365,7 +366,7 @@ struct without_board : Ref {
   ROOST_FN void operator()(std::size_t slot) const { *this->body_of_slot(slot) = {no_key(), {}}; }
 };
 
-/// A map whose ref looks up without_board.
+/// A map whose ref uses without_board.
 template <class Map>
 struct asked_without_board {
   Map& map;

@@ -29,7 +29,7 @@ struct text_piece {
   std::vector<std::string_view> fields, texts;
   std::pmr::monotonic_buffer_resource made;  ///< memory of fields and texts that differ from the file
 
-  // Of a CSV:
+  // For CSV files:
   std::size_t consumed = 0;  ///< bytes; what is left is a row that does not end here
   std::size_t lines = 0;     ///< in the consumed bytes
   std::size_t skipped = 0;   ///< bad lines

@@ -129,7 +129,7 @@ struct csv_format {
   std::size_t piece_bytes = text_piece_bytes;  ///< about how much a thread parses at a time
 };
 
-/// What a csv_reader takes of each row.
+/// The parts of each row that a csv_reader takes.
 struct csv_choice {
   /// The fields, and the columns of each. Fields of several columns differ if rows differ in any of them;
   /// split_key splits such a field.

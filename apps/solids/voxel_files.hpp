@@ -45,7 +45,7 @@ std::vector<std::string> files_of_voxels(const std::filesystem::path& file, std:
 /// for an empty mesh of triangles, or one whose numbers are too large for the format's floats.
 void write_voxels(const voxel_model& model, const std::filesystem::path& file);
 
-/// Writes a .vdb file. Of vdb_file.cpp.
+/// Writes a .vdb file: see vdb_file.cpp.
 bool has_vdb();
 void write_vdb(const voxel_model& model, const std::filesystem::path& file);
 

@@ -159,7 +159,7 @@ struct device_bytes {
   }
 };
 
-/// On a device: bytes that the library owns, or device_bytes; None for nothing.
+/// On a device: bytes that the library owns, or device_bytes; None if empty.
 template <class As, class T>
 nb::object to_python_as(const call_place<cuda>& at, array<T, cuda>&& values) {
   if (values.size() == 0) return nb::none();

@@ -203,7 +203,7 @@ class neighbourhoods_of final : public neighbourhoods<Place> {
   using typename neighbourhoods<Place>::at_place;
   using index_type = voxels<D, Place>;
   using numbers = std::array<int, D>;
-  /// Of the batch and each axis.
+  /// A number for the batch and for each axis.
   using corner = std::array<std::int32_t, D + 1>;
 
   /// `outputs`: null, or the index of a convolution's outputs. `bounds`: nothing, or the least and the

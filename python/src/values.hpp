@@ -93,7 +93,7 @@ struct words_of {
   ROOST_FN bool is_long() const { return type == column_type::i8 || type == column_type::u8; }
   ROOST_FN bool floats() const { return as_double() || (how == reduction::sum && type >= column_type::f4); }
 
-  /// Of values as the widest type of their kind.
+  /// Words of values as the widest type of their kind.
   template <class T>
   using widest = detail::value_word<
       minimum, std::conditional_t<!std::is_integral_v<T>, double,

@@ -192,13 +192,12 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
         const Value before = this->value_of(lanes, *there);
         write(lanes, *mine, [&] { return f(before, value); });
         if (this->slots_.replace(lanes, key, *there, *mine))
-          return insertion::present;  // entry numbers are never reused, so the value has not changed
-                                      // meanwhile
+          return insertion::present;  // entry numbers are never reused, so the value has not changed since
       }
     }
   }
 
-  /// What insert_and_find returns.
+  /// The result of insert_and_find.
   struct inserted_or_found {
     insertion what;
     Value value;  // of the key after the call; the argument if there is no room

@@ -427,7 +427,7 @@ class probing::reader {
         static_cast<typename slot::part>(h & slot::kept) | slot::taken};
   }
 
-  /// What a read of a bucket shows.
+  /// The result of reading a bucket.
   struct sight {
     unsigned mine = 0;  // a bit for each slot: belongs to the key,
     unsigned free = 0;
@@ -436,7 +436,7 @@ class probing::reader {
     template <class Access>
     ROOST_FN void look(const typename slot::part& key) {
       free = free_in<Access>(
-          seen);  // first: if the bucket is read twice, a key that is inserted meanwhile is seen
+          seen);  // first: if the bucket is read twice, a key that is inserted in between is seen
       mine = of_key<Access>(seen, key);
     }
     template <class Access>
@@ -503,7 +503,7 @@ class probing::reader {
   plan plan_;
 };
 
-/// What concurrent_map::ref() returns: lookups and changes of single keys, from any number of threads of
+/// Returned by concurrent_map::ref(): lookups and changes of single keys, from any number of threads of
 /// kernels and of the host at once. Each operation is linearizable and lock-free. Trivially copyable; valid
 /// while its map exists and is not rehashed.
 template <class Place, class Key, class Value>
@@ -552,7 +552,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, apply<F>{f}).what;
   }
 
-  /// What insert_and_find returns.
+  /// The result of insert_and_find.
   struct inserted_or_found {
     insertion what;
     Value value;  // of the key after the call; the argument if the table is full
@@ -622,7 +622,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(replace);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
-  // What the bulk calls of concurrent_map are built on.
+  // The basis of concurrent_map's bulk calls.
 
   /// insert with any change: keep, assign, apply.
   template <class Change>

@@ -372,7 +372,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   template <class P, class K, class V, bool Small, class Items>
   friend struct compact::builder;
 
-  /// What was read of a sector.
+  /// The part of a sector that was read.
   ROOST_FN const auto& seen(const lookup& position) const {
     if constexpr (on_host) {
       return sectors_[position.number];

@@ -7,7 +7,7 @@
 
 namespace roost::detail {
 
-/// What the host reads.
+/// The results that the host reads.
 struct aggregation_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
   std::uint32_t failed;      // regions with too many distinct keys

@@ -11,7 +11,7 @@
 
 namespace roost::detail {
 
-/// odd * odd_inverse(odd) is 1, modulo 2 to the number of bits of a word.
+/// odd * odd_inverse(odd) is 1 modulo 2^(bits of a word).
 template <class Word>
 ROOST_FN constexpr Word odd_inverse(Word odd) {
   Word inverse = odd;  // right in the three lowest bits; each step doubles them
@@ -91,7 +91,7 @@ struct key_output {
                                // earlier regions; and of all
 };
 
-/// What the host reads.
+/// The results that the host reads.
 struct numbering_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
   std::uint32_t failed;      // regions with too many distinct keys
@@ -103,7 +103,7 @@ struct numbering_outcome {
   ROOST_FN bool marks_copies() const { return items_of_few < 2 * std::uint64_t{keys_of_few}; }
 };
 
-/// What numbering writes besides the keys. Null: not requested.
+/// The output of numbering besides the keys. Null: not requested.
 template <class Value>
 struct numbering_output {
   std::uint64_t* counts;   // items of each key

@@ -263,7 +263,7 @@ auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t s
   return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
-/// What unique_all returns, of few keys: by first occurrence, unless they are sorted.
+/// The result of unique_all for few keys: in the order of first occurrence, unless they are sorted.
 template <class Key>
 auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wanted) {
   const std::size_t size = few.rows.size(), n = few.rows.numbers.size();

@@ -107,7 +107,7 @@ struct shared_access {
 #endif
   }
 
-  /// Slots that lie side by side, in 16-byte loads.
+  /// Adjacent slots, in 16-byte loads.
   template <int N, class Word>
   ROOST_FN static void load(const Word* source, Word (&target)[N]) {
 #if ROOST_ON_DEVICE

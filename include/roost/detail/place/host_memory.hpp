@@ -45,7 +45,7 @@ struct memory_group {
   std::string limit, used, facts;
   std::string_view active_files, inactive_files;  // words in `facts`
 
-  /// Of version 2 of control groups, or of version 1.
+  /// For version 2 of control groups, or version 1.
   [[gnu::cold]] memory_group(const std::string& folder, bool second)
       : limit(folder + (second ? "/memory.max" : "/memory.limit_in_bytes")),
         used(folder + (second ? "/memory.current" : "/memory.usage_in_bytes")),

@@ -66,7 +66,7 @@ class pages {
   static void expect_room(std::size_t bytes) {
     if (bytes > bytes_of_host()) throw_no_memory(bytes);
   }
-  /// Takes memory from the system, and releases the old pointer, which the system has unmapped or moved.
+  /// Takes memory from the system, and drops the old pointer, whose memory the system has moved.
   void hold(void* memory, std::size_t bytes) {
     if (memory == MAP_FAILED) throw_no_memory(bytes);
     static_cast<void>(memory_.release());

@@ -78,7 +78,7 @@ auto as_sequence(const Range& range) {
   }
 }
 
-/// Elements [first, first + count) of a sequence. Of stored elements it is a sequence of the same type.
+/// Elements [first, first + count) of a sequence. For stored elements, the result has the same type.
 template <class Sequence>
 struct subsequence {
   Sequence all;

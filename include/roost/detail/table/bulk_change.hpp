@@ -10,7 +10,7 @@
 
 namespace roost::detail {
 
-/// What the teams of a bulk insert add up, in memory of the place.
+/// Sums over the teams of a bulk insert, in memory of the place.
 struct put_counts {
   std::uint64_t inserted = 0;
   std::uint64_t left = 0;        // pairs that found no room, including those that did not fit in the list

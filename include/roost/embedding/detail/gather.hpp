@@ -12,7 +12,7 @@ struct bags_of_ids {
   std::size_t count = 0;
   bool mean = false;
 
-  /// What the gradient of a bag is multiplied by for each of its ids.
+  /// The factor of a bag's gradient for each of its ids.
   ROOST_FN float share(std::size_t bag) const {
     return mean ? 1 / static_cast<float>(offsets[bag + 1] - offsets[bag]) : 1.0f;
   }

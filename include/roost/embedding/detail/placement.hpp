@@ -12,7 +12,7 @@ ROOST_FN std::uint64_t beginning_of(const embedding_key& key, std::uint64_t seed
   return mix64(key.hash, seed + key.feature);
 }
 
-/// What a table counts, in memory of its place, so that a step can be replayed without the host.
+/// The counters of a table, in memory of its place, so that a step can be replayed without the host.
 struct embedding_state {
   optimizer_rates rates = {};
   float adam_rate = 0, adam_root = 0;  // for adam: replace its rate, and scale the root of v
@@ -34,7 +34,7 @@ template <class Value>
 struct place_missing {
   static constexpr int threads = 128;
   static constexpr std::uint32_t of_bucket = embedding_slots::of_bucket, at_once = 32;
-  static constexpr std::uint32_t not_admitted = no_slot - 1;  // claimed_keys::slots, beside no_slot
+  static constexpr std::uint32_t not_admitted = no_slot - 1;  // in claimed_keys::slots, like no_slot
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   /// Buckets of a team.
@@ -60,7 +60,7 @@ struct place_missing {
     bool evicts;
   };
   struct pieces {
-    std::uint64_t* order;  // of the slots of a bucket: the least goes first
+    std::uint64_t* order;  // of the slots of a bucket: the least is taken first
     chosen_key* chosen;
     std::uint32_t* count;
   };
@@ -110,7 +110,7 @@ struct place_missing {
 
   ROOST_FN std::uint64_t order_of(std::uint32_t bucket, std::uint32_t s) const {
     const std::size_t slot = std::size_t{bucket} * of_bucket + s;
-    const std::uint32_t step = table.steps[slot];  // beside the tag
+    const std::uint32_t step = table.steps[slot];  // read together with the tag
     if (!table.has(slot)) return s;
     if (policy == eviction::none || std::uint64_t{step} + keeps_steps >= state->step) return never;
     std::uint64_t score = step;

@@ -210,14 +210,14 @@ class crew {
   std::mutex running_, lock_;
   std::condition_variable changed_;
   const std::function<void(std::uint32_t)>* job_ = nullptr;
-  // What waiting threads poll.
+  // Polled by waiting threads.
   std::atomic<std::uint64_t> jobs_{0}, meetings_{0};
   std::atomic<std::uint32_t> ended_{0};
   std::atomic<bool> failed_{false}, ending_{false};
   std::vector<std::atomic<std::uint64_t>> scopes_left_;  // of each shard; the maximum once it has ended
   std::uint32_t met_ = 0;
   std::vector<std::exception_ptr> errors_;
-  // What shards show each other, in two alternating turns: no shard is two turns ahead of another, since they
+  // The words that shards share, in two alternating turns: no shard is two turns ahead of another, since they
   // meet in each.
   std::vector<std::uint64_t> notes_;
   std::vector<std::thread> threads_;

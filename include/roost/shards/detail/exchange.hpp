@@ -130,7 +130,7 @@ struct write_bounds {
   }
 };
 
-/// What all shards send at once.
+/// The items that all shards send at once.
 struct sharded_batch {
   static constexpr std::uint64_t room_for_all = ~std::uint64_t{0};
   owners order;
@@ -138,7 +138,7 @@ struct sharded_batch {
   std::vector<std::uint64_t> sizes{};  // how many items each shard has
   std::uint64_t most = 0;              // of these
 
-  /// Takes a part of the items, of which each shard has told how many it has.
+  /// Sets the sizes for a part of the items, whose numbers all shards have shared.
   void take(const gathered& all, std::size_t first = 0, std::size_t count = ~std::size_t{0}) {
     sizes.clear();
     for (std::uint32_t s = 0; s < order.shards; ++s)

@@ -435,7 +435,7 @@ class lookup_by_owners {
               {answer_, target.first, numbers.data()});
   }
 
-  /// The same for queries without frequent keys, of which most have this many copies at most.
+  /// The same for queries without frequent keys, most of which have at most this many copies.
   template <class Queries>
   void send_rare(sharded_batch batch, std::uint64_t copies, const Queries& queries,
                  const answers_to<Answer>& target) {

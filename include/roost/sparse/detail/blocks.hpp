@@ -38,7 +38,7 @@ struct alignas(16) block {
   ROOST_FN bool has(std::uint32_t voxel) const { return (voxels >> voxel & 1) != 0; }
 };
 
-/// What can go wrong in a build: bits of index_state::failed.
+/// The failures of a build: bits of index_state::failed.
 enum build_failure : std::uint32_t {
   too_wide = 1,  // keys of superblocks would be too long
   too_many = 2,  // superblocks or blocks for the memory

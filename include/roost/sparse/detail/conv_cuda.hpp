@@ -218,7 +218,7 @@ struct pad_rows {
 template <class ByWarps, class ByGroups, bool Groups>
 struct either_product {
   using block = std::conditional_t<Groups && ROOST_WGMMA, ByGroups, ByWarps>;
-  /// The shared memory of a block that takes `more` beside its product; it can have `most`.
+  /// The shared memory of a block that needs `more` besides its product; `most` is available.
   static std::size_t scratch_bytes(std::size_t more, std::size_t most) {
     const std::size_t bytes = more + (Groups ? std::max(ByWarps::bytes, ByGroups::bytes) : ByWarps::bytes);
     return bytes <= most ? bytes : more + ByWarps::bytes;
@@ -377,7 +377,7 @@ struct convolve_rows {
                                std::uint32_t word, std::uint32_t panel, std::uint32_t offsets,
                                std::uint32_t of_my_rows, int slices) const {
     const std::uint32_t thread = threadIdx.x;
-    // What this thread loads next: pieces of some rows, of the first remaining offset.
+    // The next loads of this thread: pieces of some rows, for the first remaining offset.
     constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
     const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
     static_assert(block::slice * Columns / piece % threads == 0);

@@ -148,7 +148,7 @@ struct neighbour_arrays {
   }
 };
 
-/// What a kernel_map stores: the neighbours of each output row, and what its options add to them.
+/// The contents of a kernel_map: the neighbours of each output row, and the tables that its options request.
 template <int D, class Place>
 class neighbour_table {
   using index_type = coordinate_index<D, Place>;

@@ -330,7 +330,7 @@ struct begin_of_offset {
 
 // The output voxels of a convolution.
 
-/// Where a voxel may be.
+/// Whether a voxel is inside the bounds of outputs.
 template <int D>
 struct inside_bounds {
   coordinate_box<D> bounds;

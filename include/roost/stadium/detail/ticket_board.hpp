@@ -298,10 +298,10 @@ class ticket_board::reader {
     return result;
   }
 
-  /// What a lookup of a key costs.
+  /// The cost of a lookup of a key.
   struct cost {
-    std::uint64_t tickets = 0;  // that it looks at
-    std::uint64_t bodies = 0;   // that it reads
+    std::uint64_t tickets = 0;
+    std::uint64_t bodies = 0;
     bool found = false;
   };
   ROOST_FN cost cost_of(const Key& key) const {
@@ -344,7 +344,7 @@ class ticket_board::reader {
   ROOST_FN const memory& where() const { return memory_; }
 
  protected:
-  /// What a key's hash determines.
+  /// The parts of a key's hash.
   struct hashes {
     decltype(hash_of(std::declval<Key>())) first;  // home region and slot
     std::uint64_t second;                          // stride, guard, info bits
@@ -454,7 +454,7 @@ class ticket_board::reader {
     return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
   }
 
-  // Bodies. Other threads may write only to the value meanwhile.
+  // Bodies. During a read, other threads may write only to the value.
 
   static constexpr bool small = sizeof(item) <= 32;  // read at once
   static constexpr std::size_t key_bytes =
@@ -511,7 +511,7 @@ class ticket_board::reader {
     if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(here)));
   }
 
-  /// Whether a slot belongs to the key; if so, also its value, or nothing if the key was erased meanwhile. A
+  /// Whether a slot belongs to the key; if so, also its value, or nothing if the key has been erased since. A
   /// value of one word is right as read if the key is still present then; larger values need the guard.
   ROOST_FN bool read(const cursor& here, const Key& key, const hashes& mine, found<Value>& result) const {
     Value value;
@@ -532,7 +532,7 @@ class ticket_board::reader {
       const std::uint32_t before = shared::load(guard);
       detail::observe(position);  // the body to which ticket and guard refer
       if (!load_if_of(position, key, value)) return false;
-      detail::observe(position);  // later reads come after it
+      detail::observe(position);  // later reads are after it
       if (before % 2 == 0 && shared::load(guard) == before) {
         result = found<Value>(value);
         return true;
@@ -562,7 +562,7 @@ class ticket_board::reader {
   plan plan_;
 };
 
-/// What stadium_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels
+/// Returned by stadium_map::ref(): lookups and changes of single keys, from any number of threads of kernels
 /// and of the host at once. Each operation is linearizable. Lookups of absent keys, erase and insert_new are
 /// lock-free; the others wait for threads that are changing a key of the same guard. Trivially copyable;
 /// valid while its map exists and is not rehashed.
@@ -598,7 +598,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return put<among_all>(key, value, apply<F>{f});
   }
 
-  /// What insert_and_find returns.
+  /// The result of insert_and_find.
   struct inserted_or_found {
     insertion what;
     Value value;  // of the key after the call; the argument if the table is full
