@@ -58,7 +58,7 @@ class cutter {
   }
 
   bool run(std::vector<std::array<uint32_t, 3>>& triangles) {
-    constexpr int patience = 64;  // for a polygon that crosses itself: cuts that consider all corners
+    constexpr int patience = 64;  // for a polygon that crosses itself: cuts after which all corners are tried
     std::vector<uint32_t> now, next;
     uint32_t left = n_, crossings = 0;
     int strictness = strict;

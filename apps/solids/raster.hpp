@@ -255,7 +255,7 @@ class crossed_lines {
   std::int32_t grid_;
   std::int32_t first_[3], count_[3];  // of the lines in the triangle's box along each axis
   std::int32_t rows_[3];              // of lines along each axis
-  bool near_;                         // all corners are in the finest grid, or within half of it
+  bool near_;                         // all corners are at most half the finest grid outside of it
 };
 
 /// The marks of a triangle for a solid: each crossing of a column along one axis, as crossing_value.

@@ -81,7 +81,7 @@ struct solid_facts {
 /// The faults of a mesh as the surface of a solid.
 struct mesh_faults {
   std::uint64_t open_edges = 0;    ///< sides of an odd number of triangles
-  std::uint64_t turned_edges = 0;  ///< edges of triangles that face opposite ways
+  std::uint64_t turned_edges = 0;  ///< edges between triangles that face opposite ways
 };
 
 /// The plan of a frame, from the positions of meshes to their visible voxels.

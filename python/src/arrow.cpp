@@ -18,7 +18,7 @@
 namespace roost::python {
 namespace {
 
-/// Calls f(), and turns its refusals into errors of type.
+/// Calls f(), and turns its refusals into TypeErrors.
 template <class F>
 auto of_types(const F& f) {
   try {
@@ -299,7 +299,7 @@ nb::object pack_bits(const call_place<Place>& at, const column& bools) {
 
 // Keys and values.
 
-/// Clears rows in which a column has no value; `nan_too`: or NaN.
+/// Clears the bools of rows in which a column has no value; `nan_too`: or NaN.
 struct clear_missing {
   key_column from;
   bool nan_too;
