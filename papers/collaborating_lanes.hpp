@@ -2,8 +2,8 @@
 
 #include "roost/stadium/stadium_map.hpp"
 
-// Inserts by collaborating lanes (Khorasani et al. 2015, section III.C), for `roost reproduce`: on the GPUs
-// of today, inserts wait for memory, and lanes that are alone are as fast at every load.
+// Inserts by collaborating lanes (Khorasani et al. 2015, section III.C), for `roost reproduce`: on today's
+// GPUs, inserts are limited by memory, and single lanes are as fast at every load.
 
 namespace roost::bench {
 
@@ -11,12 +11,12 @@ namespace collaborating {
 
 using namespace detail;
 
-/// Runs jobs 0, 1, ... n - 1, of which each takes any number of attempts, so that all threads of a warp have
-/// something to do: start(i) makes job i, attempt(job) returns whether it can be finished, finish(job) does
-/// that. A thread whose job can be finished hands it on, to be finished as soon as there is one for each
-/// thread of the warp, and takes a job that others have put aside. As long as there are enough of these, all
-/// go on; otherwise the threads that have jobs put them aside, and all start others (Figure 12; there the
-/// thread that attempts also finishes). `memory`: room for 3 * Team::size jobs.
+/// Runs jobs 0, 1, ... n - 1, each of which takes any number of attempts, and keeps all threads of a warp
+/// busy: start(i) makes job i, attempt(job) returns whether it can be finished, finish(job) finishes it. A
+/// thread whose job can be finished queues it, to be finished as soon as there is one for each thread of the
+/// warp, and takes a job that other threads have put aside. As long as there are enough of these, all threads
+/// continue; otherwise threads with jobs put them aside, and all start new ones (Figure 12; there, the thread
+/// that attempts also finishes). `memory`: room for 3 * Team::size jobs.
 template <class Job, class Team, class Start, class Attempt, class Finish>
 ROOST_FN void for_each_collaborating(const Team& team, std::uint32_t n, Job* memory, const Start& start,
                                      const Attempt& attempt, const Finish& finish) {
@@ -30,7 +30,7 @@ ROOST_FN void for_each_collaborating(const Team& team, std::uint32_t n, Job* mem
   Job* const ready = aside + neighbours;
   std::uint32_t waiting = 0, to_finish = 0;  // jobs in these
   Job mine{};
-  const auto go_on = [&](bool has_job) {  // returns who could not finish
+  const auto go_on = [&](bool has_job) {  // returns which threads could not finish
     const bool is_ready = has_job && attempt(mine);
     const std::uint32_t all_ready = team.ballot_near(is_ready),
                         others = team.ballot_near(has_job && !is_ready);
@@ -65,7 +65,7 @@ ROOST_FN void for_each_collaborating(const Team& team, std::uint32_t n, Job* mem
   if (lane < to_finish) finish(ready[lane]);
 }
 
-/// Inserts new pairs. Tiles are large, as the last pairs of one keep few lanes busy.
+/// Inserts new pairs. Tiles are large, since the last pairs of a tile keep only a few lanes busy.
 template <class Place, class Table>
 struct insert_tiles {
   static constexpr int threads = 256;
@@ -74,7 +74,7 @@ struct insert_tiles {
   using key = typename Table::key_type;
   using value = typename Table::value_type;
 
-  /// A pair on its way. Aligned, so that few instructions copy it.
+  /// A pair that is being inserted. Aligned, so that few instructions copy it.
   struct alignas(16) job {
     std::uint32_t item;
     typename Table::cursor at;

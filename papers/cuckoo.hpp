@@ -15,20 +15,20 @@ namespace roost {
 /// first sub-tables are contiguous, then all second, then all third ones.
 ///
 /// Phase 1 splits the pairs into regions by `k mod regions`; if a region overflows, by `((c0 + c1 k) mod
-/// 1900813) mod regions`. Phase 2 builds each region with one team: all pairs without a slot write themselves
-/// into the next sub-table at once, and who finds himself overwritten goes on; 25 rounds at most, then the
-/// region begins again with another seed.
+/// 1900813) mod regions`. Phase 2 builds each region with one team: all pairs without a slot are written into
+/// the next sub-table at once, and those that are overwritten continue; after 25 rounds, the region starts
+/// again with another seed.
 ///
-/// Use it to compare with the paper; `bucketed` is faster. Where it goes past the paper, so that no key set
-/// can make it fail: after 5 splits (after one where there are so many regions, from about 2 * 10^7 pairs on,
-/// that the paper's 1900813 values cannot fill them evenly) and after 8 seeds of a region it takes seeded
-/// MurmurHash3 finalizers instead of the paper's functions, which cannot tell keys apart that are equal
-/// modulo 1900813; copies of a key are found, the first wins; no key marks empty slots.
+/// Use it to compare with the paper; `bucketed` is faster. It differs from the paper so that no set of keys
+/// makes it fail: after 5 splits (after one if there are so many regions, from about 2 * 10^7 pairs on, that
+/// the paper's 1900813 values cannot fill them evenly) and after 8 seeds of a region it uses seeded
+/// MurmurHash3 finalizers instead of the paper's functions, which do not distinguish keys that are equal
+/// modulo 1900813; copies of a key are found, and the first wins; no key is reserved for empty slots.
 struct cuckoo {
   static constexpr std::uint32_t region_most = 512;  ///< pairs of a region
   static constexpr std::uint32_t subtable_slots = 192;
   static constexpr std::uint32_t region_slots = 3 * subtable_slots;
-  static constexpr int rounds_most = 25;  ///< a round goes through the three sub-tables
+  static constexpr int rounds_most = 25;  ///< a round tries all three sub-tables
 
   /// Options of frozen_map and frozen_set with this layout.
   struct options {
@@ -40,8 +40,8 @@ struct cuckoo {
     int max_restarts = 20;
     /// The variant of Wang and Hu, "Real-Time Hashing on GPU Architecture with CUDA" (for sets): each region
     /// of the first phase has room for 512 keys in place, so that no counting and no scan is needed, and 256
-    /// of them are expected. load_factor is not used. Input that does not fit (copies of few keys) is counted
-    /// from the fourth attempt on.
+    /// of them are expected. load_factor is not used. From the fourth attempt on, input that does not fit
+    /// (copies of few keys) is counted.
     bool two_kernel = false;
   };
 
@@ -52,7 +52,7 @@ struct cuckoo {
   template <class Place, class Key, class Value>
   struct builder;
 
-  /// The paper's first-level functions, and what comes after them.
+  /// The paper's first-level functions, and those used after them.
   struct first_level {
     enum class kind : std::uint32_t { modulo, alcantara, leading_bits };
     kind which;
@@ -121,7 +121,7 @@ struct cuckoo {
   };
 };
 
-/// The slots of a map: see roost::lookups for what may be asked.
+/// The slots of a map: see roost::lookups for its operations.
 template <class Place, class Key, class Value>
 class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Value> {
  public:
@@ -248,15 +248,14 @@ struct cuckoo::builder {
   static constexpr int threads = region_most;
   static constexpr bool large_scratch = true;
   using item = pair<Key, Value>;
-  static constexpr std::uint32_t claims =
-      2048;  // slots to find the different keys of a region that holds copies
+  static constexpr std::uint32_t claims = 2048;  // slots to find the distinct keys of a region with copies
 
   table<Place, Key, Value> target;
   detail::region_items<item> source;
 
   struct pieces {
     std::uint32_t* slot;    // of the three sub-tables: number of an item
-    std::uint32_t* number;  // of the different items, if some are copies
+    std::uint32_t* number;  // of the distinct items, if some are copies
     std::uint32_t* owner;
     std::uint32_t* different;  // how many
     std::uint32_t* placed;     // of the region
@@ -312,7 +311,7 @@ struct cuckoo::builder {
  private:
   static constexpr std::uint32_t nowhere = ~0u;
 
-  /// Lists the different items of a region that holds more than 512; false if those are more than 512 too.
+  /// Lists the distinct items of a region with more than 512; false if there are still more than 512.
   template <class Team>
   ROOST_FN static bool find_different(const Team& team, const item* items, std::uint64_t count,
                                       const pieces& parts, std::uint32_t& n) {
@@ -334,13 +333,13 @@ struct cuckoo::builder {
     return true;
   }
 
-  /// The paper's rounds: returns how many it took, or 0 for too many.
+  /// The paper's rounds: returns their number, or 0 for too many.
   template <int PerWorker, class Team>
   ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n, const Key* key,
                                const std::uint32_t* number, std::uint32_t seed, const pieces& parts) {
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) { parts.slot[s] = detail::no_owner; });
     if (team.rank() == 0) *parts.placed = 0;
-    std::uint32_t position[PerWorker];  // the slot that an item has written to, or nowhere
+    std::uint32_t position[PerWorker];  // the slot of an item, or nowhere
     detail::for_each_held<PerWorker>(team, n, [&](int held, int) { position[held] = nowhere; });
     team.sync();
     for (int step = 0; step < 3 * rounds_most; ++step) {
@@ -348,13 +347,13 @@ struct cuckoo::builder {
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         if (position[held] != nowhere) return;
         position[held] = subtable * subtable_slots + slot_in_subtable(key[held], subtable, seed);
-        team.exchange(parts.slot[position[held]], number[held]);  // whoever writes last is there
+        team.exchange(parts.slot[position[held]], number[held]);  // the last item written stays
       });
       team.sync();
       bool homeless = false;
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         const std::uint32_t there = parts.slot[position[held]];
-        if (there == number[held] || same_key(items[there].key, key[held])) return;  // a copy stands for all
+        if (there == number[held] || same_key(items[there].key, key[held])) return;  // one stands for all
         position[held] = nowhere;
         homeless = true;
       });

@@ -2,15 +2,15 @@
 
 #include "roost/stadium/stadium_map.hpp"
 
-// The cuckoo table that Khorasani et al. compare Stadium hashing with (section II): that of Alcantara et al.
-// 2011, in memory of a GPU or pinned memory of the host.
+// The cuckoo table that Khorasani et al. compare Stadium hashing with (section II): the one of Alcantara et
+// al. 2011, in memory of a GPU or pinned memory of the host.
 
 namespace roost::bench {
 
 /// One table of 64-bit slots, 32 + 32 bits, and four hash functions. An insert swaps its pair into the key's
-/// first slot, takes the pair that was there on to the next of that one's slots, and so on; where a pair
-/// comes from tells which function put it there. Lookups read up to four slots. Not both at the same time: a
-/// pair that is on its way is nowhere. Keys must be different and new, and not all ones.
+/// first slot, moves the evicted pair to the next of its slots, and so on; the slot of a pair shows which
+/// function put it there. Lookups read up to four slots. They must not run during inserts: an evicted pair is
+/// in no slot. Keys must be distinct and new, and not all ones.
 template <class Place>
 class cuckoo_global {
  public:
@@ -19,7 +19,7 @@ class cuckoo_global {
   static constexpr std::uint32_t functions = 4;
   static constexpr std::uint64_t empty = ~std::uint64_t{0};
 
-  /// What kernels use.
+  /// The handle for kernels.
   class ref_type {
    public:
     using key_type = std::uint32_t;
@@ -28,8 +28,8 @@ class cuckoo_global {
     ref_type(std::uint64_t* slots, std::uint32_t capacity, std::uint32_t most_steps, std::uint64_t seed)
         : slots_(slots), capacity_(capacity), most_steps_(most_steps), seed_(seed) {}
 
-    /// True, or false if no slot was found for the last pair of the chain, which then is lost: build a larger
-    /// table, or with another seed.
+    /// False if no slot was found for the last pair of the chain, which is then lost: build a larger table,
+    /// or use another seed.
     ROOST_FN bool insert_new(std::uint32_t key, std::uint32_t value) const {
       std::uint64_t item = std::uint64_t{key} << 32 | value;
       std::uint32_t at = slot_of(key, 0);
@@ -64,7 +64,7 @@ class cuckoo_global {
     std::uint64_t seed_;
   };
 
-  /// `capacity`: slots, fewer than 2^32. They lie where a stadium_map's bodies would.
+  /// `capacity`: slots, fewer than 2^32. They are stored where a stadium_map's bodies would be.
   cuckoo_global(const Place& place, std::uint32_t capacity, residence slots = residence::place,
                 std::uint64_t seed = 0)
       : memory_(place, capacity, slots == residence::host ? 0 : capacity), capacity_(capacity), seed_(seed) {

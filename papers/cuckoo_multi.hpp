@@ -3,8 +3,8 @@
 #include "cuckoo.hpp"
 #include "roost/frozen_multimap.hpp"
 
-// The multi-value and the compacting hash of Alcantara et al. 2009, sections 4.2 and 4.3, to compare with:
-// frozen_multimap and two_way_index are what to use.
+// The multi-value and the compacting hash of Alcantara et al. 2009, sections 4.2 and 4.3, for comparison: use
+// frozen_multimap and two_way_index instead.
 
 namespace roost::bench {
 
@@ -13,10 +13,10 @@ template <class Key>
 struct alignas(16) cuckoo_run {
   Key key;
   std::uint32_t count;  // of values; 0: an empty slot
-  std::uint64_t first;  // of them; the key's index in a cuckoo_index
+  std::uint64_t first;  // the first value; in a cuckoo_index, the key's index
 };
 
-/// The table of either, as kernels see it: the sub-tables of layout `cuckoo`, in its order.
+/// The table of both, for kernels: the sub-tables of layout `cuckoo`, in its order.
 template <class Key>
 struct cuckoo_runs {
   static_assert(std::is_integral_v<Key> && sizeof(Key) == 4, "keys are integers of 4 bytes, as the paper's");
@@ -42,17 +42,17 @@ struct cuckoo_runs {
   }
 };
 
-/// Phase 2: a region of any number of items, all copies of a key among them. Without values (`none`) keys
+/// Phase 2: a region of any number of items, all copies of a key among them. Without values (`none`), keys
 /// only get a count of one: section 4.3.
 template <class Key, class Value>
 struct build_cuckoo_runs {
   static constexpr int threads = cuckoo::region_most;
   static constexpr std::uint32_t seeds_most =
-      16;  // the paper's functions in the first half; then its number of items is too large
+      16;  // the first half are the paper's functions; after all, the region has too many items
   static constexpr bool has_values = !std::is_same_v<Value, none>;
   using item = pair<Key, Value>;
 
-  /// What a worker knows of an item.
+  /// A worker's state of an item.
   struct placed {
     Key key;
     std::uint32_t slot;
@@ -65,10 +65,10 @@ struct build_cuckoo_runs {
   Value* values;
 
   struct pieces {
-    Key* key;              // of each slot; of a slot that nobody has written to: any
+    Key* key;              // of each slot; arbitrary if the slot was never written
     std::uint32_t* count;  // of its values
     std::uint32_t* first;
-    std::uint32_t* reserved;   // values that have room
+    std::uint32_t* reserved;   // values for which there is room
     std::uint32_t* different;  // keys
   };
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
@@ -87,7 +87,7 @@ struct build_cuckoo_runs {
     const auto n = static_cast<std::uint32_t>(source.count(region));
 
     constexpr std::uint32_t per_worker =
-        4;  // items that a worker keeps in registers; of the others he keeps notes in memory
+        4;  // items that a worker keeps in registers; the state of others is in memory
     placed held[per_worker];
     const auto for_each_item = [&](const auto& body) {
       std::uint32_t i = static_cast<std::uint32_t>(team.rank());
@@ -121,7 +121,7 @@ struct build_cuckoo_runs {
     }
   }
 
-  /// Once all items have their slots: the run of each slot, and the values of all of them.
+  /// When all items have slots: writes the run of each slot, and the values of all runs.
   template <class Team, class ForEachItem>
   ROOST_FN void write_runs(const Team& team, const ForEachItem& for_each_item, std::uint32_t region,
                            const pieces& parts) const {
@@ -158,8 +158,8 @@ struct build_cuckoo_runs {
     }
   }
 
-  /// The cuckoo rounds: an item has its place if its key stands there, whichever copy has written it. Copies
-  /// go the same way. Returns how many rounds it took, or 0 for too many.
+  /// The cuckoo rounds: an item has its slot if its key is there, whichever copy has written it. Copies move
+  /// together. Returns the number of rounds, or 0 for too many.
   template <class Team, class ForEachItem>
   ROOST_FN static int place(const Team& team, const ForEachItem& for_each_item, std::uint32_t seed,
                             const pieces& parts) {
@@ -170,7 +170,7 @@ struct build_cuckoo_runs {
       for_each_item([&](std::uint32_t, placed& it) {
         if (it.slot != nowhere) return;
         it.slot = subtable * cuckoo::subtable_slots + cuckoo::slot_in_subtable(it.key, subtable, seed);
-        team.exchange(parts.key[it.slot], it.key);  // whoever writes last is there
+        team.exchange(parts.key[it.slot], it.key);  // the last key written stays
       });
       team.sync();
       bool homeless = false;
@@ -185,7 +185,7 @@ struct build_cuckoo_runs {
   }
 };
 
-/// The table, its values and what its build has counted.
+/// The table, its values and the counts of its build.
 template <class Key, class Value, class Place>
 struct built_cuckoo_runs {
   array<cuckoo_run<Key>, Place> slots;
@@ -199,8 +199,8 @@ struct built_cuckoo_runs {
     return {const_cast<cuckoo_run<Key>*>(slots.data()), const_cast<std::uint32_t*>(seeds.data()), region_of};
   }
 
-  /// Both phases, again from the first with another function if a region holds more different keys than it
-  /// has room for, which only its build can tell.
+  /// Both phases; starts again with another function if a region has more distinct keys than room, which only
+  /// its build can find out.
   template <class Source>
   static built_cuckoo_runs build(const Place& place, const Source& source, const cuckoo::options& options,
                                  const char* where) {
@@ -237,7 +237,7 @@ struct built_cuckoo_runs {
   }
 };
 
-/// Section 4.2: keys with any number of values. The values of a key lie together, in no particular order.
+/// Section 4.2: keys with any number of values. The values of a key are contiguous, in no particular order.
 /// Synchronises.
 template <class Key, class Value, class Place>
 class cuckoo_multimap {
@@ -245,7 +245,7 @@ class cuckoo_multimap {
   struct ref_type {
     cuckoo_runs<Key> table;
     const Value* values;
-    /// The values of a key; none if it is not there.
+    /// The values of a key; empty if it is absent.
     ROOST_FN value_run<Value> find(const Key& key) const {
       const cuckoo_run<Key> run = table.find(key);
       return {values + run.first, run.count};
@@ -263,14 +263,14 @@ class cuckoo_multimap {
   std::size_t key_count() const { return built_.counts.placed; }
   int restarts() const { return built_.restarts; }
   std::size_t region_restarts() const { return built_.counts.region_restarts; }
-  /// Rounds that a region took.
+  /// The mean number of rounds per region.
   double mean_rounds() const { return static_cast<double>(built_.counts.rounds) / built_.region_of.regions; }
 
  private:
   built_cuckoo_runs<Key, Value, Place> built_;
 };
 
-/// Ones and zeros of the slots, to be added up.
+/// 1 for an occupied slot, 0 for an empty one, to be added up.
 template <class Key>
 struct read_occupied {
   const cuckoo_run<Key>* slots;
@@ -291,7 +291,7 @@ struct number_keys {
   }
 };
 
-/// Section 4.3: different keys <-> 0, 1, ... size() - 1, in the order of their slots. Synchronises.
+/// Section 4.3: distinct keys <-> 0, 1, ... size() - 1, in the order of their slots. Synchronises.
 template <class Key, class Place>
 class cuckoo_index {
  public:

@@ -10,9 +10,9 @@
 
 namespace roost::bench {
 
-/// What kernels use. Its two functions are the document's, with two differences that the comparison needs:
-/// loops end after a round, and of copies of a key the first in the input wins, unless all is as there. Keys
-/// of 64 bits.
+/// The handle for kernels. Its two functions are the document's, with two differences that the comparison
+/// needs: loops end after one pass over the slots, and of copies of a key the first in the input wins, except
+/// with `last_wins`. Keys have 64 bits.
 class document_table_ref {
  public:
   static constexpr std::uint64_t empty = ~std::uint64_t{0};
@@ -20,7 +20,7 @@ class document_table_ref {
   ROOST_FN document_table_ref(std::uint64_t* keys, std::uint32_t* values, std::uint64_t slots)
       : keys_(keys), values_(values), slots_(slots) {}
 
-  /// False after a round. `last_wins`: the value is stored as the document does.
+  /// False after one pass over the slots. `last_wins`: the value is stored as in the document.
   ROOST_FN bool insert(std::uint64_t key, std::uint32_t value, bool last_wins = false) const {
     std::uint64_t slot = home(key);
     for (std::uint64_t step = 0; step < slots_; ++step) {
@@ -59,8 +59,8 @@ class document_table_ref {
   std::uint64_t slots_;
 };
 
-/// Numbers of voxels in a box, batch first. The document's kernels do not look whether a neighbour is beyond
-/// the border, where its number is another voxel's.
+/// Numbers of voxels in a box, batch first. The document's kernels do not check whether a neighbour is beyond
+/// the border, where its number is that of another voxel.
 template <int D>
 struct document_box {
   std::int32_t least[D + 1];
@@ -90,8 +90,8 @@ struct document_box {
   }
 };
 
-/// Inserts the numbers of voxels as keys, their places in the input as values: the document's kernels of two
-/// and three dimensions.
+/// Inserts the numbers of voxels as keys, and their positions in the input as values: the document's kernels
+/// in two and three dimensions.
 template <int D>
 struct document_insert {
   document_table_ref table;
@@ -104,7 +104,7 @@ struct document_insert {
   }
 };
 
-/// rows[k * n + i] = the voxel at the k-th of the 3^D offsets of voxel i.
+/// rows[k * n + i] = the voxel at the k-th of 3^D offsets from voxel i.
 template <int D, class Find>
 struct neighbours_by_lookups {
   Find find;

@@ -19,11 +19,11 @@ struct find_each_voxel {
 
 /// The table of Lefebvre and Hoppe, Perfect Spatial Hashing, 2006: a key is a point p of three coordinates,
 /// of 10 bits each or, if keys reach 2^30, of 11, 11 and 10; its slot is p + offset[p mod r] mod m, where m^3
-/// slots hold n keys, and about n / 6 offsets see to it that no two keys share one. A lookup reads one offset
+/// slots hold n keys, and about n / 6 offsets ensure that no two keys share one. A lookup reads one offset
 /// and one slot. Built on the host by one thread (`search_milliseconds`), looked up on the place.
 ///
-/// As in the document, the slot of an absent key holds another one. Slots keep their keys to tell: 32 bits
-/// each, which `key_bytes` counts. Empty slots hold a key whose slot is another.
+/// As in the paper, the slot of an absent key holds another key. So slots store their keys: 32 bits each,
+/// which `key_bytes` counts. Empty slots hold a key that belongs to a different slot.
 template <class Place>
 class perfect_spatial_hash {
  public:
@@ -66,7 +66,7 @@ class perfect_spatial_hash {
 
   static std::string name() { return "perfect_spatial_hash"; }
 
-  /// Throws build_error if no table is found, as where a key is there twice. Synchronises.
+  /// Throws build_error if no table is found, for example because a key occurs twice. Synchronises.
   perfect_spatial_hash(const Place& place, std::span<const std::uint32_t> keys,
                        std::span<const std::uint32_t> values, double = 0) {
     const auto keys_here = roost::copy_to_host(place, keys);
@@ -104,7 +104,7 @@ class perfect_spatial_hash {
   double load_factor() const {
     return size_ == 0 ? 0 : static_cast<double>(size_) / static_cast<double>(shape_.slot_count());
   }
-  /// Entries of both tables for each key: 1.16 in Alcantara et al. 2009, section 5.
+  /// Entries of both tables per key: 1.16 in Alcantara et al. 2009, section 5.
   double entries() const {
     return static_cast<double>(shape_.slot_count() + shape_.offset_count()) / static_cast<double>(size_);
   }

@@ -14,11 +14,11 @@
 
 namespace roost::bench {
 
-/// The sides of the two tables, and how a key becomes a point: the lowest `bits` are its z.
+/// The sides of the two tables, and how a key becomes a point: its lowest `bits` bits are z.
 struct perfect_spatial_shape {
   std::uint32_t slots = 0;    ///< m: slots a side of the hash table
   std::uint32_t offsets = 0;  ///< r: entries a side of the offset table
-  std::uint32_t step = 1;     ///< an entry of 8 bits an axis counts steps of so many slots
+  std::uint32_t step = 1;     ///< an entry, with 8 bits per axis, counts steps of this many slots
   std::uint32_t bits = 10;
 
   std::uint64_t slot_count() const { return std::uint64_t{slots} * slots * slots; }
@@ -32,10 +32,9 @@ struct perfect_spatial_shape {
   }
 };
 
-/// An offset table of a shape for keys, each of which is there once: x | y << 8 | z << 16 for each entry. The
-/// entries with the most keys choose first (they are the most constrained), each the first offset from a
-/// random one on with which all its keys come to free slots. Nothing if an entry finds none, or if `probes`
-/// slots were looked at before.
+/// An offset table of a shape for distinct keys: x | y << 8 | z << 16 for each entry. The entries with the
+/// most keys choose first (they are the most constrained); each takes the first offset, from a random one on,
+/// that maps all its keys to free slots. Nothing if an entry finds none, or after `probes` slots were tested.
 inline std::optional<std::vector<std::uint32_t>> perfect_spatial_offsets(const perfect_spatial_shape& shape,
                                                                          std::span<const std::uint32_t> keys,
                                                                          std::uint64_t probes) {
@@ -62,7 +61,7 @@ inline std::optional<std::vector<std::uint32_t>> perfect_spatial_offsets(const p
   std::vector<std::uint64_t> found;
   std::uint64_t random = 1;
   for (const auto entry : order) {
-    if (size(entry) == 0) break;  // so are all that follow
+    if (size(entry) == 0) break;  // so are all following entries
     homes.clear();
     for (std::uint32_t i = begins[entry]; i < begins[entry + 1]; ++i) {
       auto p = shape.point(sorted[i]);
@@ -70,7 +69,7 @@ inline std::optional<std::vector<std::uint32_t>> perfect_spatial_offsets(const p
       homes.push_back(p);
     }
     std::sort(homes.begin(), homes.end());
-    if (std::adjacent_find(homes.begin(), homes.end()) != homes.end()) return {};  // no offset parts these
+    if (std::adjacent_find(homes.begin(), homes.end()) != homes.end()) return {};  // none parts these
 
     random = random * 6364136223846793005u + 1442695040888963407u;
     std::uint64_t choice = (random >> 20) % all_choices, tried = 0;
@@ -99,8 +98,8 @@ inline std::optional<std::vector<std::uint32_t>> perfect_spatial_offsets(const p
 }
 
 /// The shape with the smallest offset table that is found, and the table: r begins at (n / 6)^(1/3), as in
-/// the document, grows until a table can be made, and is then searched by halves. Each try may look at 1000
-/// slots a key. Nothing if a table with one entry for each key would not be enough (a key is there twice).
+/// the paper, grows until a table can be made, and is then minimised by bisection. Each attempt may test 1000
+/// slots per key. Nothing if even a table with one entry per key is not enough (a key occurs twice).
 struct perfect_spatial_plan {
   perfect_spatial_shape shape;
   std::vector<std::uint32_t> offsets;
@@ -119,8 +118,8 @@ inline std::optional<perfect_spatial_plan> plan_perfect_spatial(std::span<const 
   const std::uint64_t probes = std::max<std::uint64_t>(1000 * keys.size(), 1u << 20);
   std::optional<perfect_spatial_plan> best;
   const auto works = [&](std::uint32_t r) {
-    // Points that are equal modulo both sides would be told apart by nothing; and neighbours in one entry
-    // would lie beside each other in the other table, too.
+    // Points that are equal modulo both sides could not be separated; and neighbours that share an entry
+    // would also be neighbours in the other table.
     const std::uint32_t rest = shape.slots % r;
     if (std::gcd(shape.slots, r) != 1 || (r > 2 && (rest == 1 || rest == r - 1))) return false;
     shape.offsets = r;
@@ -131,7 +130,7 @@ inline std::optional<perfect_spatial_plan> plan_perfect_spatial(std::span<const 
   };
   std::uint32_t low = side(n / 12), high = side(n / 6);
   const std::uint32_t most = std::max(2 * side(n), 64u);
-  // Sides that are no good whatever the keys are lie beside others that are.
+  // Beside a side that is unusable for any keys, there is a usable one.
   for (;; high += std::max(1u, high / 10)) {
     if (works(high) || works(high + 1)) break;
     if (high > most) return {};

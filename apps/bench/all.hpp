@@ -22,7 +22,7 @@ void measure_all(const Place& place, const settings& options) {
         measure_stadium<Place, Key, Value>(place, options, n, load_factor);
       }
     }
-    const double load_factor = options.load_factors.front();  // the others do not take one
+    const double load_factor = options.load_factors.front();  // the other tables take none
     measure<frozen_table<Place, Key, Value, cuckoo>, Place, Key, Value>(place, options, n, load_factor);
     if constexpr (std::is_same_v<Value, none>) {
       measure<two_kernel_table<Place, Key>, Place, Key, Value>(place, options, n, load_factor);

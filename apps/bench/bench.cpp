@@ -58,7 +58,7 @@ const std::vector<std::string> operations{
     "retrieve", "join",        "map",           "index_map", "pairs",      "stride_2",   "graph",
     "conv",     "map_conv",    "stride_2_conv", "gradients"};
 
-/// What tables do of which `build` and lookups are not a part.
+/// The operations of tables without `build` and lookups.
 const std::map<std::string, std::vector<std::string>> operations_of_tables{
     {"partition", {"partition"}},
     {"partition_stable", {"partition"}},
@@ -72,7 +72,7 @@ const std::map<std::string, std::vector<std::string>> operations_of_tables{
     {"sharded_multimap", {"group", "count_hit"}},
     {"sharded_join", {"join"}}};
 
-/// The operations of --ops where it is not given: those of the tables that are named.
+/// The operations if --ops is not given: those of the tables in --table.
 void choose_operations(bench_options& options) {
   if (options.ops_given || options.tables.empty()) return;
   std::vector<std::string> chosen;
@@ -101,14 +101,14 @@ key_copies copies_of(const std::string& name) {
   return {key_copies::equal, each};
 }
 
-/// Prints rows as they come.
+/// Prints rows as they are measured.
 class printer {
  public:
   explicit printer(const bench_options& options)
       : format_(options.format), keys_(options.keys_name), queries_(options.queries_name) {}
 
   void print(row r) {
-    // As it was asked for: the table that a user of the library gets.
+    // The name that the user gave: the table that a user of the library gets.
     if (const auto name = asked_as_.find(r.table); name != asked_as_.end()) r.table = name->second;
     if (rows_++ == 0) print_head(r);
     seen_.insert({r.table, r.op});
@@ -142,7 +142,7 @@ class printer {
     if (format_ == "json") fmt::print("{}\n]\n", rows_ == 0 ? "[" : "");
   }
 
-  /// What the rows of a table are called.
+  /// The name in the rows of a table.
   void rename(const std::string& table, const std::string& name) { asked_as_[table] = name; }
   bool empty() const { return rows_ == 0; }
   bool has_table(const std::string& name) const {
@@ -169,7 +169,7 @@ class printer {
     }
   }
 
-  /// Hosts are told in millions a second.
+  /// Rates of hosts are in millions per second.
   static double rate_of(const row& r) { return r.place.starts_with("host") ? 1000 : 1; }
 
   static std::string with_commas(std::uint64_t n) {
@@ -178,7 +178,7 @@ class printer {
     return text;
   }
 
-  std::string format_, keys_, queries_;  // patterns of rows that do not tell theirs
+  std::string format_, keys_, queries_;  // patterns of rows without their own
   std::map<std::string, std::string> asked_as_;
   std::set<std::pair<std::string, std::string>> seen_;  // tables and operations
   int rows_ = 0;
@@ -200,7 +200,7 @@ std::set<std::string> tables_of(settings options, const std::string& place, bool
   std::set<std::string> once, twice;
   options.report = nullptr;
   options.log2n = {10};
-  options.load_factors = {0.5, 0.8};  // a table that takes them is heard of at each
+  options.load_factors = {0.5, 0.8};  // a table that takes them is reported for each
   options.has_table = [&](const std::string& name) {
     (once.insert(name).second ? once : twice).insert(name);
   };
@@ -208,7 +208,7 @@ std::set<std::string> tables_of(settings options, const std::string& place, bool
   return all ? once : twice;
 }
 
-/// Throws unless every name that was asked for is a table of the place.
+/// Throws unless every requested name is a table of the place.
 void check_tables(const bench_options& options, const std::string& place) {
   const std::set<std::string> known = tables_of(options, place, true);
   for (const std::string& table : options.tables) {
@@ -222,7 +222,7 @@ void check_tables(const bench_options& options, const std::string& place) {
   }
 }
 
-/// frozen_map and frozen_set are tables of their default layout: takes its name for theirs.
+/// frozen_map and frozen_set stand for the tables of their default layout: replaces their names.
 void resolve_default_tables(bench_options& options, printer& out) {
   const std::string layout = roost::default_layout<std::uint64_t, std::uint64_t>::name;
   for (auto& table : options.tables) {
@@ -232,7 +232,7 @@ void resolve_default_tables(bench_options& options, printer& out) {
   }
 }
 
-/// What an operation or a table needs, of which nothing could be measured.
+/// What an operation needs, if nothing could be measured for it.
 std::string need_of(const std::string& op) {
   if (op == "join") return "join takes --copies 1";
   if (op == "group" || op == "retrieve" || op.starts_with("count_"))
@@ -246,7 +246,7 @@ std::string need_of(const std::string& op) {
   return op + " is nothing that these tables do with these options; see roost bench --help";
 }
 
-/// Says of which operations and tables nothing was measured; throws if that is so of all.
+/// Reports operations and tables for which nothing was measured; throws if nothing was measured at all.
 void check_measured(const bench_options& options, const printer& out, const std::vector<std::string>& asked) {
   std::vector<std::string> missing;
   for (const auto& op : options.ops) {
@@ -266,7 +266,7 @@ void check_measured(const bench_options& options, const printer& out, const std:
   fmt::print(stderr, "roost: {}\n", text);
 }
 
-/// Throws if peers were asked for and none were built in.
+/// Throws if peers were requested and none were built in.
 void check_peers(const bench_options& options, const std::string& place) {
   if (!options.with_peers) return;
   if (options.shards != 0)
@@ -280,7 +280,7 @@ void check_peers(const bench_options& options, const std::string& place) {
   }
 }
 
-/// Throws if types or shards were asked for that the small command does not have.
+/// Throws if requested types or shards are not in the small command.
 void check_small([[maybe_unused]] const bench_options& options) {
 #if ROOST_SMALL_TOOL
   if (options.key_bits != 32 || options.value_bits != 32 || options.shards + options.gpus != 0) {
@@ -291,8 +291,8 @@ void check_small([[maybe_unused]] const bench_options& options) {
 #endif
 }
 
-/// Throws if shards were asked for that the place does not have, or types that no table of shards is measured
-/// with.
+/// Throws if the place does not have the requested shards, or if sharded tables are not measured with the
+/// requested types.
 void check_shards(bench_options& options, const std::string& place) {
   if (options.gpus != 0 && place != "cuda")
     throw roost::invalid_argument("bench: --gpus needs --place cuda; on the host take --shards");
@@ -321,7 +321,7 @@ int most_log2n(const settings& options) {
 
 /// Throws if keys would repeat.
 void check_keys(const bench_options& options) {
-  const auto shards = static_cast<unsigned>(std::max(options.shards, 1));  // each with so many keys
+  const auto shards = static_cast<unsigned>(std::max(options.shards, 1));  // with n keys each
   const int most = roost::bench::log2_most_keys(options.keys, options.key_bits) -
                    (static_cast<int>(std::bit_width(shards - 1)));
   if (most_log2n(options) > most) {
@@ -332,7 +332,7 @@ void check_keys(const bench_options& options) {
   }
 }
 
-/// Keys, queries, results, values and about four more of the pairs for table and build.
+/// Keys, queries, results, values, and about four times the pairs for table and build.
 double bytes_needed(const settings& options, int log2n) {
   return std::ldexp(1.0, log2n) * std::max(options.shards, 1) * (options.key_bits + options.value_bits) / 8 *
          6;
@@ -343,9 +343,9 @@ double bytes_there(const std::string& place) {
   return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-/// Says so before the system runs out of memory.
+/// Throws before the system runs out of memory.
 void check_memory(const bench_options& options, const std::string& place) {
-  if (place != "host") return;  // the device refuses by itself
+  if (place != "host") return;  // device allocations fail by themselves
   const double needed = bytes_needed(options, most_log2n(options)), there = bytes_there(place);
   if (needed > there) {
     throw roost::out_of_memory(fmt::format(
@@ -362,7 +362,7 @@ void sweep(settings options, const std::string& place) {
 
   settings loads = options;
   loads.log2n = {std::min(most, place == "cuda" ? 27 : 22)};
-  loads.load_factors = {0.3, 0.5, 0.7, 0.9, 0.95, 1.0, 1.1, 1.2};  // 0.8 comes with the sizes
+  loads.load_factors = {0.3, 0.5, 0.7, 0.9, 0.95, 1.0, 1.1, 1.2};  // 0.8 is measured with the sizes
   loads.tables.clear();
   for (const std::string& table : tables_of(options, place, false)) {
     if (options.wants(table)) loads.tables.push_back(table);
@@ -419,7 +419,7 @@ void bench(bench_options& options) {
   if (!all_right) throw CLI::RuntimeError("bench: answers were wrong", 2);
 }
 
-/// Which tables are measured, what they do, and at which sizes.
+/// Options: which tables and operations are measured, and at which sizes.
 void add_tables(CLI::App* command, bench_options& options) {
   roost::add_place_options(*command, options.place, options.threads);
   command
@@ -456,7 +456,7 @@ void add_tables(CLI::App* command, bench_options& options) {
       ->capture_default_str();
 }
 
-/// What keys, voxels and queries there are.
+/// Options for keys, voxels and queries.
 void add_inputs(CLI::App* command, bench_options& options) {
   command
       ->add_option(
@@ -491,7 +491,7 @@ void add_inputs(CLI::App* command, bench_options& options) {
       ->capture_default_str();
 }
 
-/// Of stadium_map.
+/// Options of stadium_map.
 void add_stadium(CLI::App* command, bench_options& options) {
   command
       ->add_option("--ticket-bits", options.ticket_bits, "stadium_map: size of a ticket; separated by commas")
@@ -516,7 +516,7 @@ void add_stadium(CLI::App* command, bench_options& options) {
       ->option_text("SLOTS");
 }
 
-/// How batches are processed, and on how many devices.
+/// Options: how batches are processed, and on how many devices.
 void add_ways(CLI::App* command, bench_options& options) {
   command
       ->add_option(
@@ -548,7 +548,7 @@ void add_ways(CLI::App* command, bench_options& options) {
       ->option_text("{events,wall}=events");
 }
 
-/// How it is measured and reported.
+/// Options: how tables are measured and results reported.
 void add_report(CLI::App* command, bench_options& options) {
   command->add_option("-r,--reps", options.repetitions, "Number of timed runs; the median is reported")
       ->check(CLI::Range(1, 1000))

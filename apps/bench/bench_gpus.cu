@@ -5,7 +5,7 @@
 namespace roost::bench {
 namespace {
 
-/// A stream of each device, and memory that is poisoned when it is given back.
+/// A stream of each device, and memory that is poisoned when it is freed.
 class poisoned_gpus {
  public:
   explicit poisoned_gpus(int count) {

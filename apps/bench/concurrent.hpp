@@ -8,8 +8,7 @@
 #include "roost/kernels.hpp"
 #endif
 
-// Maps that change while they are used: what `build`, `find_hit` and so on do with them, and operations of
-// their own.
+// Maps that change while they are used: `build`, `find_hit` and so on, and their own operations.
 
 namespace roost::bench {
 
@@ -40,7 +39,7 @@ struct concurrent_table : concurrent_map<Key, Value, Place> {
 };
 
 #if !defined(__CUDACC__)
-/// oneTBB's map, with the threads of a place.
+/// oneTBB's map, used by the threads of a place.
 template <class Key, class Value>
 class tbb_table {
   using map = tbb::concurrent_hash_map<Key, Value>;
@@ -87,7 +86,7 @@ class tbb_table {
 };
 #endif
 
-/// Pairs of which each key comes n / distinct times.
+/// Pairs in which each key occurs n / distinct times.
 template <class Key, class Value>
 struct fill_copies {
   Key* keys;
@@ -100,8 +99,8 @@ struct fill_copies {
   }
 };
 
-/// A mixed batch: of five operations two insert, two find, one erases. Finds ask for the first 2/5 of the n
-/// stored keys, the next 1/5 are erased, and what is inserted is new.
+/// A mixed batch: of five operations two insert, two find, one erases. Finds query the first 2/5 of the n
+/// stored keys, the next 1/5 are erased, and inserted keys are new.
 template <class Key, class Value>
 struct fill_mixed {
   operation<Key, Value>* operations;
@@ -129,13 +128,13 @@ struct wrong_mixed {
   }
 };
 
-/// The keys that are there after `done` operations of a mixed batch.
+/// The keys that are present after `done` operations of a mixed batch.
 inline stored_keys stored_after_mixed(std::size_t n, std::size_t done) {
   const std::size_t gone = 2 * (n / 5);
   return {n + done / 5 * 2 + std::min<std::size_t>(done % 5, 2), gone, gone + done / 5};
 }
 
-/// How often each key comes in a batch of fill_copies, added up pair by pair.
+/// How often each key occurs in a batch of fill_copies, added up pair by pair.
 struct tally_copies {
   std::uint64_t* copies;  // of each key: zeros before
   std::size_t distinct;
@@ -154,8 +153,8 @@ struct wrong_sum {
   }
 };
 
-/// Looks up keys first .. first + count - 1, which take `keys` and `results` to write to: how many are not
-/// as `stored` says.
+/// Looks up keys first .. first + count - 1, using the memory of `keys` and `results`: returns how many are
+/// not as `stored` says.
 template <class Table, class Place, class Key, class Value>
 std::uint64_t wrong_keys_from(const Place& place, Table& table, array<Key, Place>& keys,
                               array<Value, Place>& results, std::size_t first, std::size_t count,
@@ -166,7 +165,8 @@ std::uint64_t wrong_keys_from(const Place& place, Table& table, array<Key, Place
   return place.sum(count, wrong_stored<Value>{results.data(), first, stored});
 }
 
-/// The same of keys 0 .. 2 n - 1, n as many as `keys` holds, and of how many there are if the table tells.
+/// The same for keys 0 .. 2 n - 1, where n is the size of `keys`; also checks the table's size, if it has
+/// one.
 template <class Table, class Place, class Key, class Value>
 std::uint64_t wrong_keys(const Place& place, Table& table, array<Key, Place>& keys,
                          array<Value, Place>& results, const make_key<Key>& key, const stored_keys& stored) {
@@ -186,7 +186,7 @@ row row_of_changes(const Place& place, const settings& options, const std::strin
   return line;
 }
 
-/// What changes of a map are measured with: n pairs, and memory for queries and their results.
+/// The data for measuring changes of a map: n pairs, and memory for queries and their results.
 template <class Place, class Key, class Value>
 struct change_memory {
   const Place& place;
@@ -203,7 +203,7 @@ struct change_memory {
   std::span<const Value> values_of(std::size_t first, std::size_t count) const {
     return values.span().subspan(first, count);
   }
-  /// Writes the pairs from a number on to the begin of both.
+  /// Writes the pairs from number `first` on to the beginning of `keys` and `values`.
   void make_pairs(std::size_t first, std::size_t count) {
     place.for_each(count, fill_pairs<Key, Value>{keys.data(), values.data(), first, key});
   }
@@ -216,7 +216,7 @@ struct change_memory {
   }
 };
 
-/// The operations that only such maps have; then each key is looked up. `insert`: all pairs into the
+/// The operations that only such maps have; after each, every key is looked up. `insert`: all pairs into the
 /// empty map, clearing included. `insert_half`: the second half of the pairs. `insert_last`: the last
 /// twentieth. `erase`: all keys. `apply_many`, `apply_few`: n pairs of 2^20 and 16 keys are added up.
 /// `mixed`: n / 8 operations at once, 2/5 inserts, 2/5 finds, 1/5 erases. `grow`: a map that is full with n /
@@ -298,7 +298,7 @@ class changes_measurement {
       const std::size_t half = n_ / 2;
       line.median_ms = memory_.median(
           [&] {
-            table = Table(place_, 0, load_factor_);  // two need not fit
+            table = Table(place_, 0, load_factor_);  // two might not fit
             table = Table(place_, half, load_factor_);
             table.insert(place_, memory_.keys_of(0, half), memory_.values_of(0, half), {});
           },
@@ -381,7 +381,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
 
 struct curve_step {
   std::size_t before, inserted;      // keys
-  std::size_t full;                  // that found no room
+  std::size_t full;                  // keys that found no room
   std::vector<double> milliseconds;  // of each repetition
 };
 
@@ -413,7 +413,7 @@ std::vector<curve_step> load_curve(const Place& place, Map& map, std::span<const
   return steps;
 }
 
-/// Keys that were inserted, or found no room: the keys that are there have their values.
+/// Keys that were inserted, or found no room: present keys must have their values.
 template <class Value>
 struct wrong_or_missing {
   const Value* results;
@@ -427,8 +427,8 @@ struct is_missing {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return results[i] == missing<Value>; }
 };
 
-/// How many keys of a load curve are wrong after it: each has its value or is missing, as many are there as
-/// were inserted, and none that was not.
+/// How many keys are wrong after a load curve: each must have its value or be missing, as many must be
+/// present as were inserted, and no others.
 template <class Map, class Place, class Key, class Value>
 std::uint64_t wrong_after_load_curve(const Place& place, const Map& map, std::span<const Key> keys,
                                      array<Value, Place>& results, const std::vector<curve_step>& steps) {
@@ -446,7 +446,7 @@ std::uint64_t wrong_after_load_curve(const Place& place, const Map& map, std::sp
          off_by(inserted + full, tried) + late;
 }
 
-/// `load_curve`: the rows of a load curve, each with the keys that were inserted and the load before.
+/// `load_curve`: the rows of a load curve, each with the keys that were inserted and the load before them.
 template <class Table, class Place, class Key, class Value>
 void measure_load_curve(const Place& place, const settings& options, std::size_t n) {
   Table table(place, n, 1);
@@ -469,9 +469,9 @@ void measure_load_curve(const Place& place, const settings& options, std::size_t
 }
 
 /// `churn`: a map of n keys that grows; a thousand rounds erase the oldest tenth and insert as many new ones.
-/// `churn_insert`: the mean call of the last hundred rounds, room that is made included; `churn_hit`,
-/// `churn_miss`: all keys that are there then, and as many that are not. `fresh_insert`, `fresh_hit`,
-/// `fresh_miss`: the same of a map that has been given nine tenths of n keys, and then gets the rest.
+/// `churn_insert`: the mean call of the last hundred rounds, including the time to make room; `churn_hit`,
+/// `churn_miss`: all keys that are then present, and as many absent ones. `fresh_insert`, `fresh_hit`,
+/// `fresh_miss`: the same for a map with nine tenths of n keys that then gets the rest.
 template <class Table, class Place, class Key, class Value>
 class churn_measurement {
  public:
@@ -537,7 +537,7 @@ class churn_measurement {
     return map_.insert(place_, memory_.keys_of(0, part_), memory_.values_of(0, part_), memory_.how).inserted;
   }
 
-  /// Finds of all n keys from `first` on, which must be all there are, and of the n after those.
+  /// Finds all n keys from `first` on, which must be all keys present, and the n keys after those.
   void report_finds(const std::string& of, std::size_t first) {
     for (const std::uint32_t hits : {64u, 0u}) {
       query_order order(n_, hits, memory_.options.queries);
@@ -556,8 +556,8 @@ class churn_measurement {
     }
   }
 
-  /// How many of `count` keys from `first` on are not there with their values, or are there if they were
-  /// erased.
+  /// How many of `count` keys from `first` on are not present with their values or, if they were erased, are
+  /// present.
   std::uint64_t wrong_part(std::size_t first, std::size_t count, bool stored) {
     return wrong_keys_from(place_, map_, memory_.queries, memory_.results, first, count, memory_.key,
                            {stored ? first + count : 0});
@@ -580,7 +580,7 @@ class churn_measurement {
   concurrent_map<Key, Value, Place> map_;
 };
 
-/// The workloads of all tables, and those.
+/// The workloads of all tables, and the ones above.
 template <class Table, class Place, class Key, class Value>
 void measure_concurrent(const Place& place, const settings& options, std::size_t n, double load_factor) {
   measure<Table, Place, Key, Value>(place, options, n, load_factor);

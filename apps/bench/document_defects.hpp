@@ -5,8 +5,8 @@
 #include "roost/kernels.hpp"
 #include "roost/sparse/kernel_map.hpp"
 
-// What the table of the document on submanifold convolution does that it should not, beside coordinate_index:
-// counted on a place. tests/apps/document_table_test.cpp has a test of each.
+// Defects of the table in the document on submanifold convolution, compared with coordinate_index and counted
+// on a place. tests/apps/document_table_test.cpp tests each.
 
 namespace roost::bench {
 
@@ -28,7 +28,7 @@ struct document_fill {
   ROOST_FN void operator()(std::size_t i) const { table.insert(i, static_cast<std::uint32_t>(i)); }
 };
 
-/// As document_find, which does not look whether a voxel is in the box: as the document does.
+/// Like document_find, but does not check whether a voxel is in the box, as in the document.
 struct document_find_unchecked {
   document_table_ref table;
   document_box<3> box;
@@ -48,7 +48,7 @@ struct differs {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return rows[i] != others[i]; }
 };
 
-/// The voxel of place i of an input that has each of n / 4 voxels four times.
+/// Voxel i of an input in which each of n / 4 voxels occurs four times.
 struct voxel_of_four {
   std::size_t n;
   ROOST_FN coordinate<3> operator()(std::size_t i) const {
@@ -57,7 +57,7 @@ struct voxel_of_four {
   }
 };
 
-using defect = std::vector<std::string>;  // what is done, the document's behaviour and ours
+using defect = std::vector<std::string>;  // what is done, the document's behaviour, and ours
 
 /// Whether a key finds a slot, and its value.
 template <class Place>
@@ -175,7 +175,7 @@ defect wide_box(const Place& place) {
           std::to_string(different.size()) + " rows", std::to_string(rows.size()) + " rows"};
 }
 
-/// Each defect. Throws error if ours is not as it is said to be.
+/// All defects. Throws error if our behaviour is not as stated.
 template <class Place>
 report_table document_defects(const Place& place) {
   return {"The hash table of submanifold convolution: its defects, beside coordinate_index",

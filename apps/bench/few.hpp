@@ -13,7 +13,7 @@ void measure_all(const Place& place, const settings& options) {
       measure<frozen_table<Place, Key, Value, default_layout<Key, Value>>, Place, Key, Value>(place, options,
                                                                                               n, load_factor);
     }
-    const double load_factor = options.load_factors.front();  // the others do not take one
+    const double load_factor = options.load_factors.front();  // the other tables take none
     measure<sorted_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
 #if !defined(__CUDACC__)
     measure<boost_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);

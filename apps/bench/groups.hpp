@@ -7,11 +7,11 @@
 #include "apps/measure/sorted_groups.hpp"
 #include "roost/kernels.hpp"
 
-// Keys that come several times: frozen_multimap, two_way_index and joins, beside sorting.
+// Repeated keys: frozen_multimap, two_way_index and joins, compared with sorting.
 
 namespace roost::bench {
 
-/// Which key pair i has.
+/// The key of pair i.
 template <class Key>
 struct copied_key {
   key_copies copies;
@@ -35,7 +35,7 @@ struct copied_key {
     }
   }
   ROOST_FN Key operator()(std::size_t i) const { return key(number(i)); }
-  /// The key of query i, of which there are as many as different keys if copies are `each`.
+  /// The key of query i if each distinct key is queried once, for copies of kind `equal`.
   ROOST_FN Key distinct(std::size_t i) const { return key(i * 7919 % (n / copies.each)); }
   std::size_t distinct_keys() const { return n / copies.each; }
 };
@@ -58,7 +58,7 @@ struct fill_distinct {
   ROOST_FN void operator()(std::size_t i) const { queries[i] = key.distinct(i); }
 };
 
-/// 1 for a pair that is the first to be seen of its key: how many keys there are.
+/// 1 for the first pair seen of each key: the sum is the number of keys.
 template <class Key>
 struct first_of_key {
   copied_key<Key> key;
@@ -77,15 +77,15 @@ struct grouped {
   std::size_t size;
 };
 
-/// 1 for an empty list, or one that does not follow the one before.
+/// 1 for a list that is empty, or that begins after its end.
 template <class Key, class Value>
 struct wrong_list {
   grouped<Key, Value> lists;
   ROOST_FN std::uint64_t operator()(std::size_t l) const { return lists.offsets[l] >= lists.offsets[l + 1]; }
 };
 
-/// 1 for a value of lists that is no pair's number or has come before, whose pair has another key than the
-/// list, or which is not more than the value ahead of it.
+/// 1 for a value of a list that is not the number of a pair or was seen before, whose pair has a different
+/// key than the list, or that is not greater than the value before it.
 template <class Key, class Value>
 struct wrong_list_value {
   grouped<Key, Value> lists;
@@ -112,7 +112,7 @@ struct wrong_found_list {
   }
 };
 
-/// All pairs' keys, or keys that no pair has, as hits_of_64() says of the operation.
+/// Keys of pairs, or keys that no pair has, in the proportion of hits_of_64() for the operation.
 template <class Key>
 struct fill_asked {
   Key* queries;
@@ -133,7 +133,7 @@ struct wrong_count {
   }
 };
 
-/// Of n rows on both sides whose keys are all different, and the same.
+/// For n rows on both sides with the same keys, all distinct.
 template <class Row, class Key>
 struct wrong_join {
   const Row* left;
@@ -161,8 +161,8 @@ struct wrong_index {
     return !same_key(of_index[indices[i]], keys[i]);
   }
 };
-/// After wrong_index: 1 for an index that no key has, that is not in the order of first occurrence if it
-/// should be, or whose count is wrong if there are counts.
+/// After wrong_index: 1 for an index that no key has, that should be in the order of first occurrence and is
+/// not, or whose count, if there are counts, is wrong.
 struct wrong_order {
   const std::uint64_t* first;
   const std::uint64_t* counted;
@@ -181,7 +181,8 @@ struct wrong_found_index {
     return index.find(index.key_at(static_cast<std::uint32_t>(i))).value_or(~0u) != i;
   }
 };
-/// 1 for a key that is not in an index, or has come before; in order: that has another index than its place.
+/// 1 for a key that is not in an index, or was seen before; if in_order, also for one whose index is not its
+/// position.
 template <class Ref, class Key>
 struct wrong_unique_key {
   Ref index;
@@ -197,7 +198,7 @@ struct wrong_unique_key {
 struct group_number {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i); }
 };
-/// Adds a pair's value to the sum of its key, by another way; 1 if the key has no group.
+/// Adds a pair's value to the sum of its key, independently of the table; 1 if the key has no group.
 template <class Ref, class Key, class Value>
 struct add_to_group {
   Ref group_of;
@@ -223,7 +224,7 @@ struct wrong_group {
 };
 
 #if !defined(__CUDACC__)
-/// The pairs that are not in the map once, under their key, and the keys that a lookup does not find.
+/// How many pairs are not in the map exactly once, under their key, and how many keys a lookup does not find.
 template <class Key, class Value>
 std::uint64_t wrong_std_groups(const std::unordered_multimap<Key, Value>& map, const copied_key<Key>& key,
                                std::uint64_t different) {
@@ -243,7 +244,7 @@ std::uint64_t wrong_std_groups(const std::unordered_multimap<Key, Value>& map, c
 }
 #endif
 
-/// What keys that come several times are measured with: n pairs, and how right answers are told.
+/// The data for measuring repeated keys: n pairs, and checks of the answers.
 template <class Place, class Key, class Value>
 class groups_measurement {
   using multimap = frozen_multimap<Key, Value, Place>;
@@ -327,7 +328,7 @@ class groups_measurement {
       report(line, wrong_groups(lists) +
                        place_.sum(lists.size, wrong_found_list<ref, Key, Value>{map->ref(), lists}));
     }
-    // So that it is known how often each key comes.
+    // So that it is known how often each key occurs.
     if (copies_.kind != key_copies::equal || n_ % copies_.each != 0) return;
     for (const char* op : counts) {
       if (!options_.asks(op)) continue;
@@ -388,7 +389,7 @@ class groups_measurement {
                                                                       keys_.data(), right.data(), n_}));
   }
 
-  /// two_way_index, and what it consists of.
+  /// two_way_index, and its parts.
   void measure_index(index_order order) {
     const bool in_order = order == index_order::first_occurrence;
     const std::string suffix = in_order ? "" : "_any";
@@ -426,7 +427,7 @@ class groups_measurement {
                                                                          seen_.data(), in_order}));
   }
 
-  /// Sums and counts; then minimum and maximum, too.
+  /// Sums and counts; then also minimum and maximum.
   void measure_sums() {
     std::optional<aggregated<Key, Value, Place>> sums;
     row line = built(sums_name, "group", n_, sums,
@@ -456,7 +457,7 @@ class groups_measurement {
            place_.sum(size, wrong_group<Value>{sums.data(), expected.data(), counts.data(), counted.data()});
   }
 
-  /// Numbers of all items, against the keys that they number.
+  /// Checks the numbers of all items against the keys that they number.
   std::uint64_t wrong_numbers(const Key* of_number, std::size_t size, const std::uint32_t* numbers,
                               const std::uint64_t* counted_by_it, bool in_order) const {
     if (size != different_) return n_;
@@ -468,7 +469,8 @@ class groups_measurement {
            place_.sum(size, wrong_order{first.data(), counted.data(), counted_by_it, in_order});
   }
 
-  /// There are as many lists as keys, none is empty or holds pairs of two keys, and each pair is in one.
+  /// Checks that there are as many lists as keys, that none is empty or holds pairs of two keys, and that
+  /// each pair is in one.
   std::uint64_t wrong_groups(const grouped<Key, Value>& lists) {
     if (lists.size != different_) return n_;
     std::uint64_t begin = 0, end = 0;
@@ -485,7 +487,7 @@ class groups_measurement {
   std::span<const Value> all_values() const { return values_.span(); }
   bulk_options how() const { return {.path = options_.path}; }
 
-  /// `time()` measures.
+  /// A row whose time is that of time().
   template <class Time>
   row measured(const std::string& table, const char* op, std::size_t done, const Time& time) const {
     row line = row_of<Key, Value>(place_, options_, table, op, n_);

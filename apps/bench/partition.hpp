@@ -6,16 +6,16 @@
 #include "roost/kernels.hpp"
 #endif
 
-// The partition by itself: one pass that splits pairs into 256 regions with slack, beside the same kernel
-// written by hand for CUDA, to show that teams cost nothing; and the stable one, to show what the order
-// costs.
+// The partition by itself: one pass that splits pairs into 256 regions with slack, compared with the same
+// kernel written by hand for CUDA, to show that teams cost nothing; and the stable partition, to show the
+// cost of keeping the order.
 
 namespace roost::bench {
 
 inline constexpr std::uint32_t partition_regions = 256;
 
-/// 1 for an item that is not in its region, is no pair of the input or has come before, or in a stable
-/// partition does not keep the order of the input. Gaps between regions: 0.
+/// 1 for an item that is not in its region, is not a pair of the input, was seen before or, in a stable
+/// partition, is out of order. 0 for gaps between regions.
 template <class Item, class Key>
 struct wrong_item {
   const Item* items;

@@ -31,7 +31,7 @@ double milliseconds(const gpus&, const F& f) {
 #endif
 
 /// Keys of shard s are numbers s * n to (s + 1) * n - 1 of all; absent ones come after all of them. Query i
-/// asks for a key of any shard; each key is asked for once by all shards together.
+/// is for a key of any shard; all shards together query each key once.
 struct sharded_order {
   query_order order;  // of a shard
   std::uint32_t shards, shard;
@@ -77,7 +77,7 @@ struct wrong_shard_answer {
   }
 };
 
-/// Rows of a side of a join: as queries in another order.
+/// 1 for a wrong pair of rows of a join whose right side has the keys in another order.
 struct wrong_shard_join {
   const std::uint32_t* left;
   const std::uint32_t* right;
@@ -91,7 +91,7 @@ struct wrong_shard_join {
   }
 };
 
-/// What a measurement of shards stands on.
+/// The base of the measurements of shards.
 template <class Shards>
 class sharded_bench {
  public:
@@ -115,7 +115,7 @@ class sharded_bench {
   sharded_order order(std::uint32_t shard, std::uint32_t hits, query_pattern pattern) const {
     return {query_order(n, hits, pattern), count, shard};
   }
-  /// Keys of 2 n keys a shard.
+  /// The keys, 2 n per shard.
   template <class Key>
   make_key<Key> key() const {
     return {options.keys, std::bit_ceil(n * count)};
@@ -164,7 +164,7 @@ class sharded_questions {
       return wrong_shard_answer<Result>{results[s].data(), bench_.order(s, hits, pattern)};
     });
   }
-  /// Of find() for all keys that are there, and as many that are not.
+  /// How many answers of find() are wrong, for all present keys and as many absent ones.
   template <class Find>
   std::uint64_t wrong_in_all(const Find& find) {
     std::uint64_t bad = 0;
@@ -175,7 +175,7 @@ class sharded_questions {
     }
     return bad;
   }
-  /// find() for the queries of an operation; returns how many answers are wrong.
+  /// Measures find() for the queries of an operation; returns how many answers are wrong.
   template <class Find>
   std::uint64_t measure(row& line, const Find& find) {
     const settings& options = bench_.options;
@@ -347,7 +347,7 @@ void measure_sharded_changes(const Shards& shards, const settings& options, std:
   }
 }
 
-/// Counts in a sharded_multimap of which each key has `copies` values on all shards together.
+/// Counts in a sharded_multimap in which each key has `copies` values on all shards together.
 template <class Shards, class Key>
 void measure_sharded_counts(const sharded_bench<Shards>& bench, std::uint32_t each, std::uint32_t copies) {
   const auto& [shards, options, n, count] = bench;
@@ -396,7 +396,7 @@ void measure_sharded_counts(const sharded_bench<Shards>& bench, std::uint32_t ea
   }
 }
 
-/// inner_join of n with n rows a shard, all keys different.
+/// inner_join of n rows per shard with n rows per shard, all keys distinct.
 template <class Shards, class Key>
 void measure_sharded_join(const sharded_bench<Shards>& bench) {
   const auto& [shards, options, n, count] = bench;

@@ -9,7 +9,7 @@
 #include "roost/sparse/kernel_map.hpp"
 #include "roost/sparse/sparse_conv.hpp"
 
-// coordinate_index and kernel_map beside the document's table and a sorted list, and convolution.
+// coordinate_index and kernel_map, compared with the document's table and a sorted list; and convolution.
 
 namespace roost::bench {
 
@@ -24,7 +24,7 @@ struct wrong_row {
   }
 };
 
-/// 1 for an answer of a map of 27 offsets that is another voxel, or none where there is one.
+/// 1 for an answer of a map of 27 offsets that is the wrong voxel, or that misses one.
 template <class Ref>
 struct wrong_answer {
   Ref index;
@@ -44,7 +44,7 @@ struct wrong_answer {
   static constexpr std::uint32_t no_row_of_map = ~std::uint32_t{0};
 };
 
-/// 1 for an answer other than that of another map whose rows are numbered alike.
+/// 1 for an answer that differs from that of another map with the same row numbers.
 struct other_answer {
   const std::uint32_t *rows, *others;
   std::uint64_t stride, n;
@@ -79,7 +79,7 @@ struct sorted_find {
   }
 };
 
-/// A map of the standard library, which one thread fills and all ask.
+/// A map of the standard library, which one thread fills and all threads query.
 class std_voxels {
  public:
   explicit std_voxels(std::span<const coordinate<3>> coordinates) {
@@ -95,13 +95,13 @@ class std_voxels {
     }
   };
   finder find() const { return {&rows_}; }
-  static constexpr std::size_t bytes() { return 0; }  // it does not tell
+  static constexpr std::size_t bytes() { return 0; }  // unknown
 
  private:
   std::unordered_map<std::uint64_t, std::uint32_t> rows_;
 };
 
-/// What layers are measured with.
+/// The type of a layer's numbers.
 template <class Place>
 struct layer_type {
   using type = float;
@@ -123,7 +123,7 @@ struct layer_number {
   }
 };
 
-/// A layer of 3^3 offsets with as many channels out as in; on cuda in numbers of 16 bits.
+/// A layer of 3^3 offsets with equally many channels in and out; on cuda with numbers of 16 bits.
 template <class Place>
 struct layer {
   using type = typename layer_type<Place>::type;
@@ -157,8 +157,8 @@ struct layer {
                          is_neighbour{of.neighbours().data(), of.neighbour_stride(), of.output_size()}));
   }
 
-  /// Numbers of an output, some of them, that are not the sums of doubles of what a map reads; `turned` are
-  /// those of an input's gradient.
+  /// How many numbers in a sample of an output differ from sums in double of the products that a map reads;
+  /// `turned`: of an input's gradient.
   std::uint64_t wrong_rows(const map_type& of, const array<type, Place>& memory,
                            const array<type, Place>& written, bool turned = false) const {
     const auto neighbours = copy_to_host(place, of.neighbours());
@@ -184,7 +184,7 @@ struct layer {
     return wrong;
   }
 
-  /// The same of a weight's gradient for each offset.
+  /// The same for a weight's gradient of each offset.
   std::uint64_t wrong_weights(const map_type& map) const {
     const auto neighbours = copy_to_host(place, map.neighbours());
     const auto features_here = copy_to_host(place, features.span()),
@@ -267,7 +267,8 @@ class sparse_measurement {
     options_.report(line);
   }
 
-  /// The right answers: of an index in the order of the input, which the document's table does not share.
+  /// How many answers are wrong: of an index in the order of the input, an order that the document's table
+  /// does not have.
   std::uint64_t wrong_rows(const index_type& index) const {
     array<std::uint32_t, Place> rows(place_, n_);
     index.find(place_, input(), rows);
@@ -365,7 +366,7 @@ class sparse_measurement {
       };
       build();
       index.finish(place_);
-      const auto others = [&] {  // so that a run that does nothing is noticed
+      const auto others = [&] {  // so that a run that does nothing is detected
         index.rebuild_async(place_, input().first(n_ / 2));
         map.rebuild_async(place_, index);
       };
@@ -378,7 +379,7 @@ class sparse_measurement {
     }
   }
 
-  /// A baseline that looks every neighbour up: build(), and the map with finder().
+  /// A baseline that looks up every neighbour: build(), and the map with finder().
   template <class Table, class Build, class Finder>
   void measure_baseline(const char* name, const index_type& index, std::optional<Table>& table,
                         const Build& build, const Finder& finder) {
@@ -425,7 +426,7 @@ class sparse_measurement {
         "std_voxels", index, table, [&] { table.emplace(input()); }, [&] { return table->find(); });
   }
 
-  /// A layer from a map that is there, or is made in the same run.
+  /// A layer with an existing map, or with one built in the same run.
   void measure_layer(std::size_t channels) {
     const index_type index(place_, input());
     const kernel_map_options<3> by_masks{.by_masks = true};
@@ -488,8 +489,8 @@ class sparse_measurement {
 inline constexpr const char* sparse_tables[] = {"coordinate_index", "kernel_map", "document_table",
                                                 "sorted_voxels",    "std_voxels", "sparse_conv"};
 
-/// Measures the clouds of the settings with about n voxels, scrambled and row by row. For who names the
-/// tables: keys of others are no voxels.
+/// Measures the clouds of the settings with about n voxels, scrambled and row by row. Only if the user names
+/// the tables: keys of the others are not voxels.
 template <class Place>
 void measure_sparse(const Place& place, const settings& options, std::size_t n) {
   bool any = false;

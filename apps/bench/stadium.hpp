@@ -3,11 +3,11 @@
 #include "concurrent.hpp"
 #include "roost/stadium/stadium_map.hpp"
 
-// stadium_map of all ticket sizes, with bodies here and there: what a map that changes does.
+// stadium_map of all ticket sizes, with bodies in either memory: the workloads of maps that change.
 
 namespace roost::bench {
 
-/// stadium_map with the calls that the workloads make. `how` is what the rows that are measured next share.
+/// stadium_map with the calls that the workloads make. `how`: the options of the rows that are measured next.
 template <class Place, class Key, class Value>
 struct stadium_table : stadium_map<Key, Value, Place> {
   using base = stadium_map<Key, Value, Place>;
@@ -37,7 +37,7 @@ struct stadium_table : stadium_map<Key, Value, Place> {
   Place place_;
 };
 
-/// `build`, `find_hit`, `insert`, `mixed` and so on of the kinds that --ticket-bits and --bodies name.
+/// `build`, `find_hit`, `insert`, `mixed` and so on, for each kind in --ticket-bits and --bodies.
 template <class Place, class Key, class Value>
 void measure_stadium(const Place& place, const settings& options, std::size_t n, double load_factor) {
   using table = stadium_table<Place, Key, Value>;

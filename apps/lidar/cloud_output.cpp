@@ -17,7 +17,7 @@ void put(output_file& to, const T& value) {
   to.write({reinterpret_cast<const char*>(&value), sizeof(value)});
 }
 
-/// What value() gives for each voxel, one after the other.
+/// The results of value() for all voxels, one after the other.
 template <class Value>
 std::string column(std::span<const voxel_of_points> voxels, const Value& value) {
   using type = decltype(value(voxels[0]));

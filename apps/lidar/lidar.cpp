@@ -29,7 +29,7 @@ using json = nlohmann::ordered_json;
 using roost::bench::row;
 using roost::tools::point_cloud;
 
-constexpr double exact_voxels = 0x1p50;  // numbers of voxels that are wrong by a quarter at most
+constexpr double exact_voxels = 0x1p50;  // below it, numbers of voxels are wrong by a quarter at most
 
 struct lidar_options : roost::bench::settings {
   std::string file;
@@ -41,17 +41,17 @@ struct lidar_options : roost::bench::settings {
   int pixels = 1200;
 };
 
-/// All that is found out about the voxels of a cloud.
+/// The facts about the voxels of a cloud.
 struct cloud_facts {
   std::string name, read_as;
   std::size_t points = 0, not_finite = 0, beyond = 0;
-  std::array<double, 3> least{}, greatest{};  ///< coordinates of the points that are looked at
+  std::array<double, 3> least{}, greatest{};  ///< coordinates of the points that are used
   std::array<double, 3> corner{};             ///< of the box of voxels: its least coordinates
-  std::array<double, 3> shift{};              ///< is added to coordinates that are written
-  std::vector<roost::coordinate<3>> voxels;   ///< the different ones, in the order of the input, moved near 0
-  std::vector<std::uint8_t> neighbours;       ///< of each, of 27
-  std::vector<std::uint32_t> voxel_of_point;  ///< of the points that are looked at
-  std::vector<std::uint64_t> rows;            ///< of these in the file
+  std::array<double, 3> shift{};              ///< added to coordinates that are written
+  std::vector<roost::coordinate<3>> voxels;   ///< distinct, in the order of the input, moved near 0
+  std::vector<std::uint8_t> neighbours;       ///< of each voxel, out of 27
+  std::vector<std::uint32_t> voxel_of_point;  ///< of the points that are used
+  std::vector<std::uint64_t> rows;            ///< of these points in the file
   std::int64_t box[3] = {};
   std::size_t blocks = 0;
   double voxels_of_block = 0, neighbours_of_27 = 0;
@@ -72,7 +72,7 @@ point_cloud read_points(const lidar_options& options) {
   return cloud;
 }
 
-/// Where points lie, and the corner of the voxels that hold them.
+/// The extent of the points, and the corner of the voxels that hold them.
 void measure(const point_cloud& cloud, const lidar_options& options, cloud_facts& facts) {
   facts.least.fill(std::numeric_limits<double>::infinity());
   facts.greatest.fill(-std::numeric_limits<double>::infinity());
@@ -114,8 +114,8 @@ void measure(const point_cloud& cloud, const lidar_options& options, cloud_facts
   }
 }
 
-/// Cubes of the size that hold points. Their numbers have 64 bits; 32 are enough near the middle of their
-/// box, which is moved to 0.
+/// The voxels that hold points. Their numbers have 64 bits; relative to the middle of their box, 32 bits are
+/// enough.
 std::vector<roost::coordinate<3>> voxels_of(point_cloud& cloud, const lidar_options& options,
                                             cloud_facts& facts) {
   std::size_t kept = 0;
@@ -139,7 +139,7 @@ std::vector<roost::coordinate<3>> voxels_of(point_cloud& cloud, const lidar_opti
     }
   }
   measure(cloud, options, facts);
-  constexpr std::int64_t step = 64;  // blocks stay what they are
+  constexpr std::int64_t step = 64;  // so that blocks stay the same
   std::array<std::int64_t, 3> middle{};
   for (std::size_t a = 0; a < 3; ++a) {
     const auto from = static_cast<std::int64_t>(std::floor(facts.least[a] / options.size));
@@ -182,7 +182,7 @@ void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& al
                   facts.name, facts.box[0], facts.box[1], facts.box[2]));
 }
 
-/// What `--shift` says: `none`, `auto` or X,Y,Z; nothing of any other word.
+/// The value of `--shift`: `none`, `auto` or X,Y,Z; nothing for any other word.
 std::optional<std::array<double, 3>> shift_in(std::string_view word) {
   std::array<double, 3> shift{};
   if (word == "none" || word == "auto") return shift;
@@ -196,7 +196,7 @@ std::optional<std::array<double, 3>> shift_in(std::string_view word) {
   return shift;
 }
 
-/// Whole thousands, on axes on which floats of 32 bits are farther apart than a thousandth.
+/// A multiple of 1000, on axes where floats of 32 bits are coarser than a thousandth.
 double automatic_shift(double least, double greatest) {
   constexpr double far = 10'000;
   if (std::max(std::abs(least), std::abs(greatest)) < far) return 0;
@@ -217,11 +217,11 @@ std::array<double, 3> choose_shift(const lidar_options& options, const cloud_fac
   return shift;
 }
 
-/// Writes the means of the points of voxels, and which voxel each point of the file is in.
+/// Writes the mean of the points of each voxel, and the voxel of each point of the file.
 void write_found(const point_cloud& cloud, const cloud_facts& facts, const lidar_options& options) {
   std::vector<roost::tools::voxel_of_points> voxels(facts.voxels.size());
   std::vector<std::int64_t> labels(facts.points, -1);
-  // Sums of the parts of a voxel that points are from its corner lose nothing far from 0.
+  // Points are summed relative to the corners of their voxels, which loses nothing far from 0.
   const auto corner = [&](double at) { return std::floor(at / options.size) * options.size; };
   for (std::size_t i = 0; i < cloud.points.size(); ++i) {
     const auto& p = cloud.points[i];
@@ -246,8 +246,8 @@ void write_found(const point_cloud& cloud, const cloud_facts& facts, const lidar
   if (!options.labels.empty()) roost::tools::write_labels(options.labels, labels);
 }
 
-/// A voxel of the picture is a cube of so many voxels that the longest side has 1024: coloured by the mean of
-/// their neighbours.
+/// A voxel of the picture is a cube of voxels, large enough that the longest side has at most 1024, coloured
+/// by the mean number of their neighbours.
 void draw(const roost::host& cpu, const cloud_facts& facts, const lidar_options& options) {
   const std::int64_t longest = std::max({facts.box[0], facts.box[1], facts.box[2]}),
                      step = (longest + 1023) / 1024;
@@ -280,7 +280,7 @@ void draw(const roost::host& cpu, const cloud_facts& facts, const lidar_options&
   write_png(draw_voxels(cpu, keys, look), options.picture);
 }
 
-/// What a row of a measurement is, for people.
+/// The title of a row of a measurement, for people.
 std::string title_of(const row& r) {
   const std::map<std::string, std::string> names{
       {"coordinate_index", "coordinate_index"},    {"kernel_map", "kernel_map"},
@@ -353,7 +353,7 @@ void print_json(const cloud_facts& facts, const lidar_options& options) {
   fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
 }
 
-/// As CLI::Range, which lets NaN pass.
+/// Like CLI::Range, which accepts NaN.
 CLI::Validator between(double least, double most) {
   const auto range = fmt::format("[{} - {}]", least, most);
   return {[=](std::string& word) {
@@ -387,7 +387,7 @@ void lidar(lidar_options& options) {
     write_found(cloud, facts, options);
   }
   bool all_right = true;
-  constexpr std::int64_t widest = (1 << 21) - 256;  // keys of 64 bits, 21 for each axis
+  constexpr std::int64_t widest = (1 << 21) - 256;  // keys have 64 bits, 21 for each axis
   const bool comparable = std::ranges::max(facts.box) <= widest;
   if (!comparable && options.repetitions != 0) {
     fmt::print(stderr,

@@ -37,7 +37,7 @@ std::string_view trimmed(std::string_view text) {
 /// The lines of a text, whose ends are LF, CR LF, or CR.
 struct lines_of {
   std::string_view rest;
-  std::size_t number = 0;  ///< of the line that was taken last
+  std::size_t number = 0;  ///< of the last line that was taken
 
   std::string_view take() {
     auto line = rest.substr(0, rest.find('\n'));
@@ -55,7 +55,8 @@ struct lines_of {
 
 enum class separator { blank, comma, semicolon };
 
-/// What separates the fields of a line. Commas without blanks beside them are decimal where blanks separate.
+/// The separator of the fields of a line. If blanks separate fields, commas without blanks beside them are
+/// decimal marks.
 separator separator_of(std::string_view line) {
   line = trimmed(line);
   bool quoted = false, beside = false, commas = false, several = false;
@@ -75,7 +76,7 @@ separator separator_of(std::string_view line) {
   return commas && (beside || several || words < 3) ? separator::comma : separator::blank;
 }
 
-/// Fields lose blanks and quotes around them. What is quoted has no separators.
+/// Removes blanks and quotes around fields. Characters in quotes are not separators.
 void split(std::string_view line, separator by, std::vector<std::string_view>& fields) {
   fields.clear();
   line = trimmed(line);
@@ -118,7 +119,7 @@ std::optional<std::uint64_t> natural_in(std::string_view word) {
   return result;
 }
 
-/// Reads the coordinates of a text, and watches whether they agree about what their decimal mark is.
+/// Reads the coordinates of a text, and checks that they all have the same decimal mark.
 class coordinate_reader {
  public:
   std::optional<double> read(std::string_view field) {
@@ -143,7 +144,7 @@ class coordinate_reader {
   bool commas() const { return commas_; }
   bool fractions() const { return commas_ || points_; }
 
-  /// What is wrong with the marks: empty if nothing is.
+  /// The error in the decimal marks; empty if there is none.
   std::string problem() const {
     if (commas_ && points_) return "has decimal commas and decimal points; write it with points alone";
     if (commas_ && !decimal_) {
@@ -160,7 +161,7 @@ class coordinate_reader {
   std::string doubtful_;
 };
 
-/// Points as they come: what is not finite is left out.
+/// Adds a point, unless it is not finite.
 void add(point_cloud& cloud, const std::array<double, 3>& at) {
   if (std::isfinite(at[0]) && std::isfinite(at[1]) && std::isfinite(at[2])) {
     cloud.points.push_back({at[0], at[1], at[2]});
@@ -169,14 +170,14 @@ void add(point_cloud& cloud, const std::array<double, 3>& at) {
   }
 }
 
-/// How rows of text are made up.
+/// The structure of rows of text.
 struct row_layout {
   separator by = separator::blank;
   std::array<std::size_t, 3> columns{0, 1, 2};
-  std::size_t least = 0, most = 0;  // columns that a row has: one less if the last field is empty
-  bool named = false;               // a header tells its columns
-  bool comments = false;            // there may be lines of comments
-  bool count_lines = false;         // behind the points that were announced, more may be announced
+  std::size_t least = 0, most = 0;  // columns of a row: one fewer if the last field is empty
+  bool named = false;               // a header names the columns
+  bool comments = false;            // there may be comment lines
+  bool count_lines = false;         // after the announced points, more may be announced
   std::optional<std::uint64_t> announced;
 };
 
@@ -184,8 +185,8 @@ bool is_comment(std::string_view line) {
   return line.starts_with('#') || line.starts_with("//") || line.starts_with('%');
 }
 
-/// A field and the one before it look like one number that was taken apart: 1,05 at its decimal comma, or
-/// 500 000.5 between its thousands.
+/// Whether a field and the one before it look like one number that was split: 1,05 at its decimal comma, or
+/// 500 000.5 at its thousands.
 bool looks_split(const std::vector<std::string_view>& fields, std::size_t column) {
   const auto field = fields[column];
   if (column == 0 || field.size() < 2 || field[0] != '0' || !all_digits(field.substr(1, 1))) return false;
@@ -232,7 +233,7 @@ class row_reader {
     return column < fields_.size() ? numbers.read(fields_[column]) : std::nullopt;
   }
 
-  /// What begins like a comment may be a point with a text before its coordinates.
+  /// Refuses a comment line that may be a point with a text before its coordinates.
   void expect_comment() const {
     coordinate_reader numbers;
     const auto is_number = [&](std::size_t column) { return column != 0 && number_in(column, numbers); };
@@ -286,7 +287,7 @@ class row_reader {
     }
   }
 
-  /// Refuses rows that may mean something else, all together.
+  /// Refuses rows that, taken together, are ambiguous.
   void expect_sense() const {
     if (layout_.announced && rows_ < *layout_.announced)
       refuse(file_, fmt::format("is cut short: {} points of {} are there", rows_, *layout_.announced));
@@ -311,24 +312,24 @@ class row_reader {
   std::vector<std::string_view> fields_;
   point_cloud cloud_;
   coordinate_reader numbers_;
-  std::uint64_t rows_ = 0, all_rows_ = 0;  // since points were announced
+  std::uint64_t rows_ = 0, all_rows_ = 0;  // since the last announcement, and in all
   bool names_ = false;                     // the first row is 0, 1, 2 ...
-  bool pairs_ = false;                     // each two columns may be one number: 1,5
+  bool pairs_ = false;                     // every two columns may be one number: 1,5
 };
 
-/// Where a number lies in a record.
+/// The position of a number in a record.
 struct record_field {
   std::size_t offset = 0;
   number_type type;
   bool big_endian = false;
-  std::size_t stride = 0;       // from a number to that of the next point; 0: the bytes of a point
+  std::size_t stride = 0;       // from a number to the next point's; 0: the bytes of a point
   double scale = 1, shift = 0;  // the coordinate is number * scale + shift
 };
 
-/// How records lie in a file.
+/// The layout of records in a file.
 struct record_layout {
   std::uint64_t count = 0;
-  std::size_t bytes = 0;  // of a point, all its fields together
+  std::size_t bytes = 0;  // of all fields of a point
   std::array<record_field, 3> fields;
 };
 
@@ -364,7 +365,7 @@ point_cloud read_records(const std::string& file, std::string_view bytes, const 
   return cloud;
 }
 
-/// Which axis a name is, with or without a unit: `x`, `X`, `y[m]`, `z (ft)`.
+/// The axis of a name, with or without a unit: `x`, `X`, `y[m]`, `z (ft)`.
 std::optional<std::size_t> axis_of(std::string_view name) {
   if (name.empty()) return {};
   const auto axis = std::string_view("xyzXYZ").find(name[0]);
@@ -373,7 +374,7 @@ std::optional<std::size_t> axis_of(std::string_view name) {
   return axis % 3;
 }
 
-/// Where x, y and z are among names; none if one of them is missing or there twice.
+/// Where x, y and z are among names, and how often each occurs.
 struct found_axes {
   std::array<std::size_t, 3> at{}, times{};
   bool any() const { return times != std::array<std::size_t, 3>{}; }
@@ -387,7 +388,7 @@ found_axes find_axes(const std::vector<std::string_view>& names) {
   return result;
 }
 
-/// Refuses names of which one is missing or there twice.
+/// Refuses names in which x, y or z is missing or occurs more than once.
 std::array<std::size_t, 3> expect_axes(const std::string& file, const char* what,
                                        const std::vector<std::string_view>& names) {
   const auto found = find_axes(names);
@@ -398,11 +399,11 @@ std::array<std::size_t, 3> expect_axes(const std::string& file, const char* what
   return found.at;
 }
 
-/// What the header of a PCD file says.
+/// The header of a PCD file.
 struct pcd_header {
   std::vector<std::string_view> names, sizes, types, counts;  // of the fields of a point
   std::optional<std::uint64_t> points, width, height;
-  std::string_view data;  // how they are written
+  std::string_view data;  // the encoding of the points
 };
 
 void expect_whole(const std::string& file, const pcd_header& header) {
@@ -419,7 +420,7 @@ void expect_whole(const std::string& file, const pcd_header& header) {
   }
 }
 
-/// Takes the header's lines.
+/// Reads the header's lines.
 pcd_header read_pcd_header(const std::string& file, lines_of& lines) {
   pcd_header header;
   std::vector<std::string_view> words;
@@ -448,10 +449,10 @@ pcd_header read_pcd_header(const std::string& file, lines_of& lines) {
   refuse(file, "has a PCD header without DATA");
 }
 
-/// What LZF made of `size` bytes; nothing of any other text.
+/// The `size` bytes that LZF compressed; nothing if the text is not LZF.
 std::optional<std::string> decompress_lzf(std::string_view text, std::size_t size) {
   std::string result;
-  result.reserve(std::min(size, text.size() * 256));  // a file may promise anything
+  result.reserve(std::min(size, text.size() * 256));  // a file may claim any size
   while (!text.empty()) {
     const auto take = [&] {
       const auto byte = static_cast<unsigned char>(text.front());
@@ -459,11 +460,11 @@ std::optional<std::string> decompress_lzf(std::string_view text, std::size_t siz
       return std::size_t{byte};
     };
     const auto control = take();
-    if (control < 32) {  // so many bytes, and one more, as they are
+    if (control < 32) {  // this many bytes, and one more, as they are
       if (text.size() < control + 1) return {};
       result += text.substr(0, control + 1);
       text.remove_prefix(control + 1);
-    } else {  // bytes that came before
+    } else {  // a copy of earlier bytes
       auto length = control >> 5;
       if (text.size() < (length == 7 ? 2u : 1u)) return {};
       if (length == 7) length += take();
@@ -476,7 +477,7 @@ std::optional<std::string> decompress_lzf(std::string_view text, std::size_t siz
   return result.size() == size ? std::optional(std::move(result)) : std::nullopt;
 }
 
-/// Points of a PCD file whose fields stand one after the other, compressed.
+/// Points of a compressed PCD file, in which fields are stored one after the other.
 point_cloud read_compressed(const std::string& file, std::string_view bytes, record_layout records) {
   constexpr std::size_t head = 8;
   if (bytes.size() < head) refuse(file, "is cut short: its compressed points have no size");
@@ -499,8 +500,8 @@ point_cloud read_compressed(const std::string& file, std::string_view bytes, rec
   return read_records(file, *points, records);
 }
 
-/// A LAS file (ASPRS, 1.0 to 1.4): its points begin with X, Y, Z, integers that a scale and an offset apply
-/// to.
+/// A LAS file (ASPRS, 1.0 to 1.4): its points begin with X, Y, Z, integers to which a scale and an offset
+/// apply.
 point_cloud read_las(const std::string& file, std::string_view text) {
   constexpr std::size_t least_head = 227, head_of_4 = 375;
   const auto number = [&]<class T>(T value, std::size_t at) {
@@ -580,7 +581,7 @@ point_cloud read_pcd(const std::string& file, std::string_view text) {
   return cloud;
 }
 
-/// A type as numpy writes it: `<f4`, `>i8`, `|u1`; of no bytes if it is no number that is read here.
+/// A type as numpy writes it: `<f4`, `>i8`, `|u1`; of 0 bytes if it is not a supported number.
 std::pair<number_type, bool> type_of_numpy(std::string_view name) {
   const auto bytes = name.size() == 3 ? natural_in(name.substr(2)) : std::nullopt;
   if (!bytes) return {};
@@ -607,7 +608,7 @@ record_layout layout_of_fields(const std::string& file, const std::string& descr
   for (std::smatch match;
        std::regex_search(rest, list.cend(), match, field, std::regex_constants::match_continuous);
        rest = match[0].second) {
-    // What has sides is no coordinate.
+    // A field with a shape is not a coordinate.
     names.push_back(match[4].matched ? std::string() : match[1].str());
     types.push_back(match[2].str() + match[3].str());
     offsets.push_back(layout.bytes);
@@ -675,7 +676,7 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
              fmt::format("is an array of other numbers ('{}') than float32, float64 or integers; convert it",
                          kind));
     if (sides.size() != 2 || sides[1] < 3 || sides[1] > 4096) refuse_shape();
-    // Three or four long rows are x, y and z in turn.
+    // With three or four long rows, the rows are x, y and z.
     if ((sides[0] == 3 || sides[0] == 4) && sides[1] > sides[0]) refuse_shape();
     const bool columns_first = match[3] == "True";
     layout.bytes = sides[1] * type.bytes;
@@ -691,8 +692,8 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
   return cloud;
 }
 
-/// How unlike each other numbers are that lie `lag` apart, from 0 to 1, and how many of them were compared.
-/// Fields of records are most alike at the size of a record.
+/// How much numbers `lag` apart differ, from 0 to 1, and how many were compared. Numbers differ least if
+/// `lag` is the size of a record.
 std::pair<double, std::size_t> unlikeness(const std::vector<float>& numbers, std::size_t lag) {
   double sum = 0;
   std::size_t count = 0;
@@ -705,7 +706,7 @@ std::pair<double, std::size_t> unlikeness(const std::vector<float>& numbers, std
   return {count == 0 ? 0 : sum / static_cast<double>(count), count};
 }
 
-/// Refuses a file whose records may have another size than the 4 floats of KITTI.
+/// Refuses a file whose records may have a different size from the 4 floats of KITTI.
 void expect_kitti(const std::string& file, std::string_view bytes) {
   constexpr std::array<std::size_t, 5> others{3, 5, 6, 7, 8};
   if (bytes.size() % 16 != 0) {
@@ -725,15 +726,15 @@ void expect_kitti(const std::string& file, std::string_view bytes) {
       std::ranges::count_if(numbers, [](float f) { return std::isfinite(f) && std::abs(f) > 1e10f; });
   if (static_cast<std::size_t>(large) > numbers.size() / 20)
     refuse(file, "has no coordinates in floats of 32 bits; if they are doubles, save them as .npy");
-  bool negative = false;  // an intensity
+  bool negative = false;  // some intensity
   for (std::size_t i = 3; i < numbers.size(); i += 4) negative = negative || numbers[i] < 0;
   const auto [four, compared] = unlikeness(numbers, 4);
-  // Few numbers are alike by chance.
+  // With few numbers, the similarity may be chance.
   const double nearly = compared == 0 ? 0 : 0.9 - 0.5 / std::sqrt(static_cast<double>(compared));
   std::pair<double, std::size_t> likeliest{2, 0};
   for (const auto other : others) {
     if (bytes.size() % (4 * other) != 0) continue;
-    // Every second record is nearly as much alike.
+    // Every second record is nearly as similar.
     const double here = unlikeness(numbers, other).first;
     const bool likely = other % 4 == 0 ? here < 0.8 * four : negative || four > nearly * here;
     if (likely) likeliest = std::min(likeliest, {here, other});
@@ -777,7 +778,7 @@ constexpr const char* unknown_text =
     "numbers, "
     "or names of which three are x, y and z";
 
-/// Names of columns: in a line of their own, or in a comment, which may be prose.
+/// Names of columns: from a line of their own, or from a comment, which may be prose.
 struct column_names {
   std::vector<std::string_view> names;
   separator by = separator::blank;
@@ -786,7 +787,7 @@ struct column_names {
 
   std::size_t most() const { return names.size(); }
   std::size_t least() const { return names.size() - (!names.empty() && names.back().empty() ? 1 : 0); }
-  /// Whether a row has a field for each name. An empty one may come last.
+  /// Whether a row has a field for each name. There may be an empty last field.
   bool fit(const std::vector<std::string_view>& fields) const {
     const std::size_t fewest = fields.size() - (!fields.empty() && fields.back().empty() ? 1 : 0);
     return !names.empty() && least() <= fields.size() && fewest <= most();
@@ -798,7 +799,7 @@ struct column_names {
   }
 };
 
-/// Names may have blanks in them where commas separate.
+/// Names may contain blanks if commas separate them.
 column_names names_in(std::string_view line, std::size_t number) {
   column_names result{{}, separator_of(line), number};
   split(line, result.by, result.names);
@@ -808,8 +809,8 @@ column_names names_in(std::string_view line, std::size_t number) {
   return find_axes(with_commas.names).all() ? with_commas : result;
 }
 
-/// Finds out how rows like this one are made up. Names tell what separates fields, if it makes as many of
-/// them.
+/// Determines the structure of rows like this one. Their separator is that of the names, if it gives as many
+/// fields.
 void complete(row_layout& layout, const std::string& file, std::string_view line, std::size_t number,
               const column_names& names) {
   std::vector<std::string_view> fields;
@@ -824,7 +825,7 @@ void complete(row_layout& layout, const std::string& file, std::string_view line
   if (names.names.empty()) return;
   const auto at = find_axes(names.names).at;
   layout.named = names.fit(fields);
-  // Names that are prose do no harm where x, y and z come first in any case.
+  // Prose taken for names does no harm if x, y and z come first anyway.
   if (!layout.named && (names.sure || at != layout.columns)) {
     refuse(file, fmt::format("line {} names {} columns, but line {} has {}; write a name for each",
                              names.line, names.least(), number, layout.least));
@@ -844,7 +845,7 @@ point_cloud read_columns(const std::string& file, std::string_view text) {
     auto line = trimmed(lines.take());
     if (line.empty()) continue;
     const bool comment = is_comment(line);
-    if (comment) {  // names may come behind a title: `# columns: x y z`
+    if (comment) {  // names may follow a title: `# columns: x y z`
       const auto title = line.find(':');
       line = title == line.npos ? line : line.substr(title + 1);
       line.remove_prefix(std::min(line.find_first_not_of(marks), line.size()));

@@ -15,11 +15,11 @@
 
 namespace roost::tools {
 
-/// A larger or smaller image: pixels are means of samples x samples places between the pixels of another.
+/// A larger or smaller image: its pixels are means of samples x samples interpolated points of another.
 struct resample {
   const float* from;
   int width, height, columns;
-  float step;  // pixels of the other image for one of this
+  float step;  // pixels of the other image per pixel of this one
   int samples;
   float* to;
   ROOST_FN void operator()(std::size_t i) const {
@@ -55,7 +55,7 @@ struct smooth {
   }
 };
 
-/// Sobel's gradient, in shades a pixel: its length, and the products of its parts; none at the border.
+/// Sobel's gradient, in shades per pixel: its length, and the products of its components; 0 at the border.
 struct sobel {
   const float* from;
   int width, height;
@@ -75,7 +75,8 @@ struct sobel {
   }
 };
 
-/// How much the gradients around an edge's pixel turn: the root of the smaller eigenvalue of their moments.
+/// How much the gradients around a pixel of an edge turn: the root of the smaller eigenvalue of their
+/// moments.
 struct turning {
   const float *xx, *xy, *yy;
   float* to;
@@ -86,7 +87,7 @@ struct turning {
   }
 };
 
-/// Whether a pixel is a point: an edge, and the strongest around.
+/// Whether a pixel is a point: on an edge, and stronger than those around it.
 struct is_point {
   const float *gradient, *strength;
   int width, height, apart;
@@ -106,7 +107,7 @@ struct is_point {
   }
 };
 
-/// The strongest first: a number for sorting.
+/// A number for sorting, the strongest first.
 struct by_strength {
   const float* strength;
   const std::uint32_t* pixels;
@@ -122,7 +123,7 @@ struct pixel_number {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return pixels[i]; }
 };
 
-/// Pixels as points of the image that was resampled: where a parabola has its top.
+/// Pixels as points of the original image: the maximum of a parabola through their neighbours.
 struct fill_points {
   const std::uint32_t* pixels;
   const float* strength;
@@ -142,7 +143,7 @@ struct fill_points {
   }
 };
 
-/// Which pairs of points are bases: a share of all pairs, by chance, that are neither too short nor too long.
+/// Which pairs of points are bases: a random share of all pairs that are neither too short nor too long.
 struct is_basis {
   const image_point* points;
   std::uint32_t count;
@@ -168,9 +169,9 @@ struct bases_ref {
   const image_point* points;
   std::uint32_t point_count;
   const std::uint32_t* pairs;
-  float units;  // a basis is so long
+  float units;  // the length of a basis
 
-  /// So many points does a basis see: all but its own two.
+  /// How many points a basis sees: all but its own two.
   ROOST_FN std::uint32_t seen() const { return point_count - 2; }
   /// The key of the i-th point that a basis sees.
   ROOST_FN std::uint32_t key(std::uint32_t pair, std::uint32_t i) const {
@@ -223,14 +224,14 @@ struct shorten {
   ROOST_FN void operator()(std::size_t i) const { numbers[i] = static_cast<std::uint16_t>(values[i]); }
 };
 
-/// Votes for one pair of bases, the most first, in one word: the lesser is the better. A point of the query
-/// can vote several times for a pair, so that votes are not bounded by the number of points.
-using packed_votes = unsigned long long;  // as atomicMin has it
+/// The votes for a pair of bases in one word, of which the least is the best. A point of the query can vote
+/// for a pair more than once, so votes are not bounded by the number of points.
+using packed_votes = unsigned long long;  // the type of atomicMin
 ROOST_FN packed_votes pack(std::uint32_t votes, std::uint32_t basis) {
   return static_cast<packed_votes>(~votes) << 32 | basis;
 }
 
-/// What a query's basis finds best, and how many votes it has cast.
+/// The best match of a query's basis, and how many votes it has cast.
 struct ballot {
   packed_votes best;
   std::uint32_t cast;
@@ -238,18 +239,19 @@ struct ballot {
   std::uint32_t basis() const { return static_cast<std::uint32_t>(best); }
 };
 
-/// A team counts the votes of a basis of the query in its scratch memory. A warp has a point at a time.
+/// A team counts the votes of one of the query's bases in its scratch memory. A warp processes a point at a
+/// time.
 template <class Table>
 struct vote_shared {
   static constexpr int threads = 512;
-  static constexpr std::uint32_t held = 4;  // votes that a worker reads before he casts them
+  static constexpr std::uint32_t held = 4;  // votes that a worker reads before it casts them
   Table table;
   const std::uint32_t* values;   // of the table
-  const std::uint16_t* numbers;  // the same in half the memory, as they are most of what is read
+  const std::uint16_t* numbers;  // the same in half the memory, since most reads are of these
   bases_ref query;
   std::uint32_t bases;  // of the reference
   ballot* ballots;
-  std::uint32_t* all;  // where all votes go, or null
+  std::uint32_t* all;  // gets all votes; or null
 
   struct parts {
     packed_votes* best;
@@ -308,12 +310,12 @@ struct vote_shared {
   }
 };
 
-/// The paper's way: a worker has a basis of the query and votes into an array for all of them.
+/// The paper's method: each worker has a basis of the query and adds its votes to an array for all of them.
 template <class Table, class Index>
 struct vote_global {
   Table table;
   bases_ref query;
-  Index reference_index, query_index;  // two-way: where a basis has its votes
+  Index reference_index, query_index;  // two-way: the position of a basis's votes
   std::uint32_t bases, first;          // the first of the query's bases in the array
   std::uint32_t* votes;
   ballot* ballots;
@@ -356,7 +358,7 @@ struct reduce_votes {
   }
 };
 
-inline constexpr int verify_points = 4;  // times as many points as bases are made of, for verification
+inline constexpr int verify_points = 4;                  // for verification, times the points that form bases
 inline constexpr std::size_t shared_bases_most = 56000;  // 4 bytes each in the 227 KiB of a block
 static_assert(shared_bases_most <= 1 << 16, "their numbers have 16 bits");
 inline constexpr int candidates_most = 250;                        // pairs of bases that are verified
@@ -480,7 +482,7 @@ class matcher_on final : public matcher {
     decltype(brought_to(std::declval<const Place&>(), std::span<const float>())) pixels;
   };
 
-  /// The same as it is looked at.
+  /// The same image at the size at which it is analysed.
   struct placed_shades {
     array<float, Place> pixels;
     int width = 0, height = 0;
@@ -488,8 +490,8 @@ class matcher_on final : public matcher {
     shades_ref ref() const { return {pixels.data(), width, height, step}; }
   };
 
-  /// Looks at the query once, and for rivals in this look and others. `tries`: pairs of bases that were
-  /// compared before, and with this call.
+  /// Looks at the query once, and for rivals at this coarseness and at others. `tries`: pairs of bases
+  /// compared so far; this call adds its own.
   match_result look(const placed_image& query, float coarser, double& tries,
                     std::span<const float> others) const {
     match_result result;
@@ -551,7 +553,7 @@ class matcher_on final : public matcher {
     return result;
   }
 
-  /// Whether a query fits elsewhere as well, at any turn; each look expects another scale.
+  /// Whether a query also fits elsewhere, at any rotation; each look expects a different scale.
   void look_for_rivals(const placed_image& query, float coarser, verdict& judged) const {
     array<image_point, Place> points;
     placed_shades shades;
@@ -568,14 +570,14 @@ class matcher_on final : public matcher {
   bases_ref ref(const array<image_point, Place>& points, const array<std::uint32_t, Place>& pairs) const {
     return {points.data(), base_points(points), pairs.data(), options_.units};
   }
-  /// How many of an image's points bases are made of: the first.
+  /// How many of an image's points, the first ones, form bases.
   std::uint32_t base_points(const array<image_point, Place>& points) const {
     return static_cast<std::uint32_t>(
         std::min<std::size_t>(points.size(), static_cast<std::size_t>(options_.points)));
   }
 
-  /// The strongest points of an image, also in memory of the place. `coarser`: that many pixels of the image
-  /// as it is otherwise looked at are one.
+  /// The strongest points of an image, also in memory of the place. `coarser`: the factor by which pixels are
+  /// larger than usual.
   image_features find_features(const placed_image& image, float coarser, array<image_point, Place>& points,
                                placed_shades& shades) const {
     image_features result;

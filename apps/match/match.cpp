@@ -39,10 +39,10 @@ struct options_of_match {
   int threads = 0, repetitions = 1;
 };
 
-/// The frames of a video, one after the other. Returns why it cannot be read, or nothing.
+/// The frames of a video, in order. Returns why it cannot be read, or an empty text.
 std::string each_frame(const std::string& file, const std::function<void(const grey_image&)>& use) {
   std::string waiting;
-  std::size_t taken = 0;  // bytes of what waits
+  std::size_t taken = 0;  // bytes of `waiting` that were used
   const auto take = [&](std::string_view piece) {
     waiting.append(piece);
     while (true) {  // P5\nWIDTH HEIGHT\n255\n, then a byte a pixel
@@ -85,12 +85,12 @@ std::vector<std::string> pictures_in(const std::string& folder) {
   return files;
 }
 
-/// Files with their folders opened.
+/// The files, including those in folders.
 std::vector<std::string> files_of(const std::vector<std::string>& queries) {
   std::vector<std::string> files;
   for (const auto& query : queries) {
     if (!std::filesystem::is_directory(query)) {
-      // What is not there, or empty, is told before anything else is.
+      // Missing or empty files are reported before anything else.
       if (tools::kind_of_file(query) == tools::file_kind::other && std::filesystem::file_size(query) == 0)
         tools::read_image(query);
       files.push_back(query);
@@ -125,7 +125,7 @@ void each_query(const std::vector<std::string>& files, const use_query& use,
   }
 }
 
-/// A homography from query to reference that is known.
+/// A known homography from query to reference.
 using truth_matrix = std::array<double, 9>;
 truth_matrix read_truth(const std::string& file) {
   std::istringstream text(tools::read_text(file));
@@ -147,7 +147,7 @@ std::vector<tools::image_point> corners_of(const grey_image& image) {
   const auto right = static_cast<float>(image.width - 1), down = static_cast<float>(image.height - 1);
   return {{0, 0}, {right, 0}, {right, down}, {0, down}};
 }
-/// How far corners of the query are off, on average, in pixels of the reference.
+/// The mean error of the query's corners, in pixels of the reference.
 double corners_off(const tools::plane_map& s, const truth_matrix& h, const grey_image& query) {
   double sum = 0;
   for (const auto& p : corners_of(query)) {
@@ -167,7 +167,7 @@ truth_matrix matrix_of(const tools::plane_map& map) {
 constexpr const char* map_names[] = {"similarity", "affine", "perspective"};
 const char* name_of(tools::map_kind kind) { return map_names[static_cast<std::size_t>(kind)]; }
 
-/// What OpenCV's SIFT finds, a line for the reference and one for each query.
+/// The results of OpenCV's SIFT, a line for the reference and one for each query.
 std::vector<json> run_sift(const options_of_match& options, const std::vector<std::string>& files) {
   std::vector<std::string> arguments{"--sift", std::to_string(options.threads == 0 ? -1 : options.threads),
                                      options.reference};
@@ -213,7 +213,7 @@ double votes_a_second(const match_result& r) {
 }
 double turn_of(const tools::similarity& s) { return std::atan2(s.b, s.a) * 57.29577951308232; }
 
-/// A table of the reference and, where asked for, a sorted list of the same; called once with both.
+/// Makes matchers of the reference, with a hash table or with a sorted list.
 class matchers {
  public:
   explicit matchers(const options_of_match& options)
@@ -221,7 +221,7 @@ class matchers {
 
   const std::string& place() const { return place_; }
 
-  /// The times are those of several builds.
+  /// The times are medians of several builds.
   void with(const grey_image& reference, bool sorted,
             const std::function<void(const tools::matcher&, const match_times&)>& use) const {
     tools::match_options how = options_.how;
@@ -245,7 +245,7 @@ class matchers {
   std::string place_;
 };
 
-/// Small pictures of queries that lie evenly in all that come, however many these are.
+/// Small pictures of queries, evenly spaced among all queries, however many there are.
 class samples {
  public:
   template <class Draw>
@@ -267,7 +267,7 @@ class samples {
   std::vector<tools::picture> pictures_;
 };
 
-/// Matches every query, and tells what came of it.
+/// Matches every query, and reports the results.
 class match_run {
  public:
   explicit match_run(const options_of_match& options)
@@ -289,7 +289,7 @@ class match_run {
     tools::expect_other_files(outputs, inputs);
   }
 
-  /// The exit code.
+  /// Returns the exit code.
   int run() {
     const matchers all(options_);
     all.with(reference_, false, [&](const tools::matcher& table, const match_times& times) {
@@ -550,7 +550,7 @@ void match(options_of_match& options) {
   options.how.corners = options.points == "corners";
   const auto kind = std::find(std::begin(map_names), std::end(map_names), options.map);
   if (kind != std::end(map_names)) options.how.map = static_cast<tools::map_kind>(kind - map_names);
-  // A validator of CLI11 would let nan pass.
+  // A validator of CLI11 would accept nan.
   const auto expect = [](const char* name, double value, double least, double most) {
     if (value >= least && value <= most) return;
     throw roost::invalid_argument(
@@ -564,7 +564,7 @@ void match(options_of_match& options) {
   if (code != 0) throw CLI::RuntimeError(code);
 }
 
-/// Options that say how, not what.
+/// Options for how queries are matched.
 void add_ways(CLI::App& command, options_of_match& options) {
   command
       .add_option(
@@ -577,7 +577,7 @@ void add_ways(CLI::App& command, options_of_match& options) {
           "--against", options.against,
           "Does the same by a sorted list (the paper's competitor), or by OpenCV's SIFT, and prints both")
       ->check(CLI::IsMember({"sorted", "sift"}))
-      ->allow_extra_args(false);  // what follows are pictures
+      ->allow_extra_args(false);  // the following arguments are pictures
   command
       .add_option("--points", options.points,
                   "Which points of edges: those where an edge turns, or the strongest, as in the paper")

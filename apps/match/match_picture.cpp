@@ -58,7 +58,7 @@ void put_line(picture& image, image_point from, image_point to, const colour& c)
   }
 }
 
-/// The mean of what a pixel of `step` x `step` shows of an image, around p.
+/// The mean of `step` x `step` pixels of an image around p.
 float shade(const grey_image& image, image_point p, float step) {
   const int reach = std::max(0, static_cast<int>(step / 2));
   const int x = static_cast<int>(std::lround(p.x)), y = static_cast<int>(std::lround(p.y));
@@ -72,7 +72,7 @@ float shade(const grey_image& image, image_point p, float step) {
   return count == 0 ? 0 : sum / static_cast<float>(count);
 }
 
-/// The image as it looks on a canvas: `of` leads from the canvas to the image. -1 where it is not.
+/// The image as it appears on a canvas: `of` maps the canvas to the image. -1 outside the image.
 std::vector<float> on_canvas(const grey_image& image, int width, int height, const plane_map& of) {
   std::vector<float> result(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), -1);
   for (std::size_t i = 0; i < result.size(); ++i) {
@@ -95,7 +95,7 @@ bool is_edge(const std::vector<float>& shades, int width, int height, int x, int
   return std::hypot(right - left, below - above) > 36;
 }
 
-/// But for a factor, which is positive, as of maps that do not mirror.
+/// The inverse up to a factor, which is positive for maps that do not mirror.
 plane_map inverse(const plane_map& map) {
   const auto& m = map.m;
   const auto minor = [&](int a, int d, int b, int c) { return m[a] * m[d] - m[b] * m[c]; };
@@ -107,8 +107,8 @@ plane_map inverse(const plane_map& map) {
   return back;
 }
 
-/// The outline of an image as a map lays it, whose points are divided by `step`. What lies behind the horizon
-/// of the map is left out.
+/// Draws the outline of an image under a map, whose points are divided by `step`. Parts behind the map's
+/// horizon are left out.
 void put_outline(picture& image, const grey_image& of, const plane_map& map, float step) {
   constexpr int pieces = 64;  // of a side
   const auto right = static_cast<float>(of.width - 1), down = static_cast<float>(of.height - 1);
@@ -126,7 +126,7 @@ void put_outline(picture& image, const grey_image& of, const plane_map& map, flo
   }
 }
 
-/// Pixels of the image for one of the canvas, so that no side of this is larger than `side`.
+/// Pixels of the image per pixel of the canvas, so that no side of the canvas is larger than `side`.
 float step_of(const grey_image& image, int side) {
   return std::max(1.f, static_cast<float>(std::max(image.width, image.height)) / static_cast<float>(side));
 }

@@ -4,18 +4,19 @@
 #include "matcher.hpp"
 
 /// \file
-/// Pictures of what roost match found.
+/// Pictures of the results of roost match.
 
 namespace roost::tools {
 
-/// The query with its points, and beside it the reference, on which the query lies where it matched: edges of
-/// the reference are orange, those of the query blue, and white where both are; the outline of the query is
-/// green. The frame is green or, where there is no match, red. `side`: pixels that the reference has at most.
+/// The query with its points, and beside it the reference with the query laid over it where it matched: edges
+/// of the reference are orange, edges of the query blue, and edges of both white; the outline of the query is
+/// green. The frame is green or, if there is no match, red. `side`: the most pixels on a side of the
+/// reference.
 picture draw_match(const grey_image& reference, const grey_image& query, const match_result& result,
                    int side = 720);
 
-/// The query, and an outline of the reference where it was found; the frame as above. `side`: pixels that the
-/// query has at most.
+/// The query, and an outline of the reference where it was found; the frame as above. `side`: the most pixels
+/// on a side of the query.
 picture draw_found(const grey_image& reference, const grey_image& query, const match_result& result,
                    int side);
 

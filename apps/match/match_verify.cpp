@@ -56,7 +56,7 @@ void keep_best(std::vector<patch_match>& matches) {
   matches.resize(std::min(matches.size(), most));
 }
 
-/// Whether two matches agree on a turn and on a scale, which is about 1 / `scale_off` to `scale_off`.
+/// Whether two matches agree on a rotation, and on a scale within a factor of `scale_off` of `scale`.
 bool agree(const patch_match& a, const patch_match& b, const similarity& s, float scale, float scale_off,
            float turn_off) {
   const float size = std::hypot(s.a, s.b) / scale, turn = std::atan2(s.b, s.a);
@@ -90,7 +90,7 @@ std::vector<match_group> groups_of(std::vector<patch_match> matches, const image
   keep_best(matches);
   const std::size_t n = matches.size();
   const auto pair = [&](std::size_t i) { return point_pair{matches[i].from, matches[i].to}; };
-  const auto fit = [&](std::size_t i, std::size_t k) {  // of a view from aside
+  const auto fit = [&](std::size_t i, std::size_t k) {  // also for an oblique view
     const patch_match &a = matches[i], &b = matches[k];
     return std::hypot(a.from.x - b.from.x, a.from.y - b.from.y) > least &&
            agree(a, b, similarity_of(a.from, b.from, a.to, b.to), scale, 2, 0.6f);
@@ -147,7 +147,7 @@ bool is_seen(const plane_map& map, const image_features& query) {
   return true;
 }
 
-/// Solves n equations: rows of n factors and what they make. False if they do not tell.
+/// Solves n linear equations: rows of n factors and the right side. False if they are singular.
 bool solve(double (&rows)[8][9], int n, double least) {
   for (int i = 0; i < n; ++i) {
     int best = i;
@@ -169,7 +169,7 @@ bool solve(double (&rows)[8][9], int n, double least) {
 
 std::optional<plane_map> fitted(map_kind kind, const std::vector<point_pair>& pairs, const plane_map& near,
                                 const image_features& query) {
-  // From the middle of the query, in halves of its diagonal, so that all numbers are about 1.
+  // Relative to the middle of the query, in units of half its diagonal, so that all numbers are about 1.
   const image_point middle = query.middle(), to_middle = near(middle);
   const double size = query.diagonal() / 2;
   const int n = kind == map_kind::affine ? 6 : 8;
@@ -213,7 +213,7 @@ likeness& likeness::operator+=(float correlation) {
 }
 
 bool quarters::good() const {
-  constexpr std::uint32_t few = 8;  // windows that tell nothing
+  constexpr std::uint32_t few = 8;  // too few windows to judge by
   if (all.compared < few || all.share() < 0.55) return false;
   return std::all_of(std::begin(of), std::end(of),
                      [](const likeness& q) { return q.compared < few || q.share() > 0.25; });
@@ -325,7 +325,7 @@ float corners_apart(const plane_map& a, const plane_map& b, const image_features
 
 namespace {
 
-/// Points of a query where a similarity lays them, on the reference: the strongest.
+/// The strongest points of a query that a map places on the reference, in its coordinates.
 std::vector<image_point> laid_points(const plane_map& found, const image_features& query,
                                      const image_features& reference, std::size_t most) {
   std::vector<image_point> laid;
@@ -340,14 +340,14 @@ std::vector<image_point> laid_points(const plane_map& found, const image_feature
   return laid;
 }
 
-/// A turn around a point.
+/// A rotation around a point.
 similarity turned(int degrees, image_point centre) {
   const float radians = static_cast<float>(degrees) * 0.017453292f, c = std::cos(radians),
               s = std::sin(radians);
   return {c, s, centre.x - c * centre.x + s * centre.y, centre.y - s * centre.x - c * centre.y};
 }
 
-/// How many pairs of two sets of points a shift lays onto each other: votes for shifts in bins.
+/// How many pairs of points of two sets a shift makes coincide: votes for shifts in bins.
 class shift_votes {
  public:
   static constexpr int side = 256, middle = side / 2;
@@ -364,7 +364,7 @@ class shift_votes {
       }
     }
   }
-  /// f(votes, shift) for each shift that has some: four bins that meet at a corner.
+  /// f(votes, shift) for each shift with at least 4 votes in the four bins that meet at a corner.
   template <class F>
   void each(const F& f) const {
     for (int row = 1; row < side; ++row) {

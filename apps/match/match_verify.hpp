@@ -10,13 +10,13 @@
 #include "roost/place.hpp"
 
 /// \file
-/// Which of many maps is right, if one is: tested on all points of a query, refined on those that fit. A team
-/// has a map. Similarities come from votes; from patches that look alike come more, and affine maps and
-/// homographies, refined on the host.
+/// Which of many maps is right, if any: maps are tested on all points of a query, and refined on those that
+/// fit. A team tests a map. Similarities come from votes; matching patches give more similarities, affine
+/// maps and homographies, which are refined on the host.
 
 namespace roost::tools {
 
-/// The strongest points of an image first, and its size.
+/// The points of an image, the strongest first, and its size.
 struct image_features {
   std::vector<image_point> points;
   int width = 0, height = 0;
@@ -25,7 +25,7 @@ struct image_features {
   image_point middle() const { return {static_cast<float>(width) / 2, static_cast<float>(height) / 2}; }
 };
 
-/// What lies between the pixels of a picture; its border repeats.
+/// Interpolates between the pixels of a picture; its border repeats.
 ROOST_FN float between(const float* pixels, int width, int height, float x, float y) {
   const float column = std::floor(x), row = std::floor(y), u = x - column, v = y - row;
   const auto inside = [](int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; };
@@ -38,7 +38,7 @@ ROOST_FN float between(const float* pixels, int width, int height, float x, floa
          v * ((1 - u) * below[left] + u * below[right]);
 }
 
-/// A picture as it was looked at: `step` pixels of the picture are one of these.
+/// A picture at the size at which it was analysed: each pixel is `step` pixels of the original.
 struct shades_ref {
   const float* pixels;
   int width, height;
@@ -53,7 +53,7 @@ struct shades_ref {
   }
 };
 
-/// The similarity that takes two points to two others.
+/// The similarity that maps two points to two given points.
 similarity similarity_of(image_point a, image_point b, image_point to_a, image_point to_b);
 
 /// Points in square cells: those of cell (column, row) are begin[row * columns + column] to the next begin of
@@ -81,13 +81,13 @@ struct cells_ref {
 struct reference_ref {
   static constexpr std::uint32_t none = ~0u;
   cells_ref near, around;
-  const image_point* points;  // in the order of the cells that are near
+  const image_point* points;  // in the order of the cells of `near`
   std::uint32_t count;
   float width, height;
   double density;  // points a pixel
 
   ROOST_FN bool covers(image_point p) const { return p.x >= 0 && p.y >= 0 && p.x <= width && p.y <= height; }
-  /// The nearest point within a reach, at most the side of the cells that are near.
+  /// The nearest point within `reach`, which is at most the side of the cells of `near`.
   ROOST_FN std::uint32_t nearest(image_point p, float reach) const {
     std::uint32_t best = none;
     float least = reach * reach;
@@ -106,7 +106,7 @@ struct reference_ref {
     }
     return best;
   }
-  /// How many points a pixel there are around, of which `without` are not counted.
+  /// The points per pixel around a point, not counting `without` of them.
   ROOST_FN double density_at(image_point p, std::uint32_t without) const {
     const auto inside = [](int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; };
     const int left = inside(around.column(p) - 1, around.columns),
@@ -119,11 +119,11 @@ struct reference_ref {
   }
 };
 
-/// What a map explains of a query.
+/// How well a map explains a query.
 struct agreement {
-  std::uint32_t covered = 0, fits = 0;     // points that fall onto the reference, and onto points of it
-  double density = 0;                      // of the reference's points where those of the query are, summed
-  double off2 = 0;                         // of those that fit, the squares of how far they are off, summed
+  std::uint32_t covered = 0, fits = 0;     // points that a map places on the reference, and on points of it
+  double density = 0;                      // of the reference's points around those of the query, summed
+  double off2 = 0;                         // the sum of the squared errors of points that fit
   double x = 0, y = 0, u = 0, v = 0;       // their coordinates, and of the points that they fit, summed
   double along = 0, across = 0, norm = 0;  // x u + y v, x v - y u, x x + y y
 
@@ -134,7 +134,7 @@ struct agreement {
     along += more.along, across += more.across, norm += more.norm;
     return *this;
   }
-  /// Where a point comes to, and the point that it fits.
+  /// Adds a mapped point, and the point that it fits.
   ROOST_FN void add(image_point at, image_point to) {
     ++fits;
     off2 += (at.x - to.x) * (at.x - to.x) + (at.y - to.y) * (at.y - to.y);
@@ -154,8 +154,8 @@ struct agreement {
   }
 };
 
-/// The logarithm (10) of the probability that of n points k or more are there by chance, each with p: a bound
-/// (Chernoff).
+/// A bound (Chernoff) on log10 of the probability that k or more of n points fit by chance, each with
+/// probability p.
 ROOST_FN double log10_tail(double n, double k, double p) {
   const double share = k / n;
   if (share <= p) return 0;
@@ -164,10 +164,10 @@ ROOST_FN double log10_tail(double n, double k, double p) {
   return -n * (share * std::log(share / p) + rest) / std::log(10.0);
 }
 
-/// A match is less probable by chance: the logarithm (10).
+/// The most log10 of the probability that a match is chance.
 inline constexpr double chance_most = -3;
 
-/// A map, and what is known of it.
+/// A map, and how well it fits.
 struct trial {
   plane_map at;
   map_kind kind = map_kind::similarity;
@@ -176,8 +176,8 @@ struct trial {
   std::uint32_t fits = 0, covered = 0;
 };
 
-/// Finds out how probable it is that a map explains so much by chance. `refines`: also turns, scales and
-/// shifts it to where that is least.
+/// Computes the probability that a map explains as much by chance. `refines`: also rotates, scales and shifts
+/// the map to minimise it.
 struct try_similarities {
   static constexpr int threads = 128;
   static constexpr std::uint32_t outside = ~1u;
@@ -190,7 +190,7 @@ struct try_similarities {
 
   struct parts {
     agreement* sums;
-    std::uint32_t *nearest, *owner;  // of a point of the query, and of one of the reference
+    std::uint32_t *nearest, *owner;  // of a query point: the reference point; of that: its query point
   };
   ROOST_FN parts scratch(kernels::scratch_memory& memory) const {
     parts p;
@@ -209,7 +209,7 @@ struct try_similarities {
     if (!refines) {
       best = judged(agree(team, p, best.at, reach), best, reach);
     } else {
-      // Fits what is near, then what is nearer.
+      // Fits near points, then nearer ones.
       const float widths[] = {reach, reach, reach, reach * 0.7f, reach * 0.5f, reach * 0.5f, reach * 0.35f};
       trial next = best;
       best.log10_chance = 0;
@@ -229,7 +229,7 @@ struct try_similarities {
   }
 
  private:
-  /// A point of the reference fits one of the query, the strongest.
+  /// A point of the reference fits only one of the query, the strongest.
   template <class Team>
   ROOST_FN agreement agree(const Team& team, const parts& p, const plane_map& s, float within) const {
     kernels::for_each_of(team, reference.count, [&](std::uint32_t i) { p.owner[i] = reference_ref::none; });
@@ -254,7 +254,7 @@ struct try_similarities {
     return sum_of(team, p.sums, mine);
   }
 
-  /// The sum of what the workers have, for all of them, in an order that does not change.
+  /// The sum of the workers' values, for all workers, in a fixed order.
   template <class Team>
   ROOST_FN static agreement sum_of(const Team& team, agreement* sums, const agreement& mine) {
     static_assert((Team::size & (Team::size - 1)) == 0 && Team::size <= threads);
@@ -274,13 +274,13 @@ struct try_similarities {
     return {t.at, t.kind,     log10_chance(found, within, static_cast<int>(t.kind)),
             rms,  found.fits, found.covered};
   }
-  /// `more`: points that a map is defined by, beside the two of a basis.
+  /// `more`: points that define a map, besides the two of a basis.
   ROOST_FN double log10_chance(const agreement& found, float within, int more) const {
     if (found.covered < 8 || found.fits <= 2u + more) return 0;
-    // Points lie close together in some parts of a picture: there more fit by chance.
+    // In some parts of a picture, points are dense: there, more fit by chance.
     const double here = kernels::larger(reference.density, found.density / found.covered);
     const double by_chance = 1 - std::exp(-here * 3.14159265 * within * within);
-    // The points that define the map fit by themselves; each may lie in as many places as can be told apart.
+    // The points that define the map always fit; each can be in as many places as can be distinguished.
     const double area = 3.14159265 * reference.near.side * reference.near.side,
                  places = reference.width * reference.height / area;
     return log10_tries + more * std::log10(kernels::larger(1., places)) +
@@ -288,8 +288,8 @@ struct try_similarities {
   }
 };
 
-/// How alike the pictures are around a point of the query where a map lays it: the correlation of
-/// shades in a window, from -1 to 1.
+/// The similarity of the pictures around a point of the query that a map places: the correlation of shades in
+/// a window, from -1 to 1.
 struct compare_windows {
   static constexpr int side = 4;                // samples on each side of the middle
   static constexpr float none = -2, apart = 2;  // nothing to compare; pixels between samples
@@ -325,7 +325,7 @@ struct compare_windows {
   }
 };
 
-/// What a picture looks like around a point, turned to where the light is.
+/// The surroundings of a point in a picture, rotated towards the light.
 struct patch {
   static constexpr int side = 4, size = (2 * side + 1) * (2 * side + 1);  // samples, as compare_windows has
   float shades[size];  // their sum is 0, and that of their squares is 1; all 0 at the border of the picture
@@ -381,7 +381,7 @@ struct patch_match {
   image_point from, to;
   float correlation, turn;
 };
-/// The best for each of a query's points, but for what a placement explains that is known.
+/// The best match of each of a query's points, other than those that a known placement explains.
 struct match_patches {
   const patch* query;
   const image_point* points;
@@ -406,8 +406,8 @@ struct match_patches {
     matches[i] = best;
   }
 };
-/// Similarities that two matches agree on, by their places and their turns; `scale`: what is expected, about.
-/// Points of a query that are less than `least` apart tell too little.
+/// Similarities on which two matches agree, in position and rotation; `scale`: about the expected one. Pairs
+/// of points of a query less than `least` apart are not used: they are too imprecise.
 std::vector<similarity> similarities_of(std::vector<patch_match> matches, float scale, float least);
 
 /// A point of a query, and where it belongs in the reference.
@@ -415,15 +415,15 @@ struct point_pair {
   image_point from, to;
 };
 /// The map with the least squares for some pairs, in the reference, of a kind that is not a similarity;
-/// `near` is about where it is. None if the pairs do not tell, or the map is none that a camera sees: it
+/// `near` is about where it is. Nothing if the pairs do not determine it, or if no camera sees such a map: it
 /// mirrors, or is stretched by more than `stretch_most` or scaled by more than `scale_most` in a corner of
 /// the query.
 std::optional<plane_map> fitted(map_kind kind, const std::vector<point_pair>& pairs, const plane_map& near,
                                 const image_features& query);
 inline constexpr float stretch_most = 3, scale_most = 5;
 
-/// What three matches agree on with others: affine maps, the one with most others first, and what fits them.
-/// `scale`, `least`: as above. `reach`: how far a match may be off, in the reference.
+/// Affine maps on which three matches agree with others, the map with the most matches first, and the matches
+/// that fit. `scale`, `least`: as above. `reach`: how far a match may be off, in the reference.
 struct match_group {
   plane_map at;
   std::vector<point_pair> pairs;
@@ -432,58 +432,58 @@ inline constexpr std::size_t groups_most = 4, looks_most = 5;
 std::vector<match_group> groups_of(std::vector<patch_match> matches, const image_features& query, float scale,
                                    float least, float reach);
 
-/// How many windows were compared, and how many are alike.
+/// How many windows were compared, and how many match.
 struct likeness {
   std::uint32_t compared = 0, alike = 0;
   double share() const { return compared == 0 ? 0 : static_cast<double>(alike) / compared; }
   likeness& operator+=(float correlation);
 };
-/// The same of the upper left, upper right ... quarter of the windows, so that a placement that is right in
-/// one part of a query alone is told from one that is right.
+/// The same for each quarter of the windows (upper left, upper right ...), to recognise a placement that is
+/// right in only a part of a query.
 struct quarters {
   likeness all, of[4];
   bool good() const;
 };
-/// Of each placement, from what compare_windows found for a query's points.
+/// The likeness of each placement, from the results of compare_windows for a query's points.
 std::vector<quarters> likeness_of(const std::vector<image_point>& points, const std::vector<float>& windows,
                                   std::size_t placements);
 
-/// How far apart two maps lay a query: its farthest corner, or the middle one of nine points, so that two
-/// maps of one place, of which one is wrong at an end, are not far apart.
+/// How far apart two maps place a query: its farthest corner; or the median of nine points, so that two maps
+/// of the same place are near each other even if one is wrong at one end.
 float corners_apart(const plane_map& a, const plane_map& b, const image_features& query);
 float mostly_apart(const plane_map& a, const plane_map& b, const image_features& query);
 
-/// The first of some trials that lay corners of a query at least so far apart from each other and from those
-/// that are known.
+/// The first trials that place the corners of a query at least `distance` apart from each other and from
+/// known trials.
 std::vector<trial> apart(std::vector<trial> known, const std::vector<trial>& trials,
                          const image_features& query, float distance, std::size_t most);
 
-/// Other placements of a query on a reference, turned and shifted, that lay many points onto points. Where a
-/// picture repeats itself they are as good as the one that was found; otherwise they show how much is alike
-/// by chance in these two pictures.
+/// Other placements of a query on a reference, rotated and shifted, that map many points to points. If a
+/// picture repeats itself, they are as good as the one that was found; otherwise they show how much these two
+/// pictures match by chance.
 std::vector<trial> other_placements(const plane_map& found, const image_features& query,
                                     const image_features& reference);
 
-/// The trial with the most windows alike; of a simpler kind if one explains nearly as much.
+/// The trial with the most matching windows; a simpler kind if it explains nearly as much.
 std::size_t simplest(const std::vector<trial>& trials, const std::vector<quarters>& like);
 
-/// What a query's best placement is, and what speaks for it.
+/// A query's best placement, and the evidence for it.
 struct verdict {
   trial found;
   likeness like;
   std::vector<plane_map> rivals;  // other placements that are about as good
-  double by_chance = 0.02;        // most of the windows that others have alike; at least
+  double by_chance = 0.02;        // the greatest share of windows that match in other placements; at least
   double log10_tries = 0;
   std::uint32_t placements = 1;
   bool matched = false;
 
-  /// Holds the placement against others: whether one of them is as good, and how probable it is that so many
-  /// windows are alike by chance. Those that are `same_place` apart, at most, are one.
+  /// Compares the placement with others: whether one of them is as good, and how probable it is that as many
+  /// windows match by chance. Placements less than `same_place` apart are one.
   void weigh(const std::vector<trial>& others, const std::vector<quarters>& like_of_others,
              const image_features& query, float same_place);
 };
 
-/// A reference that maps are tried on.
+/// A reference on which maps are tried.
 template <class Place>
 class match_verifier {
  public:
@@ -530,7 +530,7 @@ class match_verifier {
     place_.copy_to_host(trials.data(), there.data(), there.bytes());
   }
 
-  /// The best of some, refined, by what the points say: the best first.
+  /// The best of the candidates, refined and judged by points, the best first.
   std::vector<trial> best(const array<image_point, Place>& query, const std::vector<similarity>& candidates,
                           double log10_tries) const {
     auto trials = of_any_size(candidates);
@@ -542,7 +542,8 @@ class match_verifier {
     return trials;
   }
 
-  /// Whether one of some similarities is right, or a map of another kind; `kind`: only one of this.
+  /// Judges whether one of the candidates is right, or a map of another kind; `kind`: considers only this
+  /// kind.
   verdict judge(const array<image_point, Place>& points, const image_features& query,
                 const shades_ref& shades, const std::vector<similarity>& candidates, double log10_tries,
                 std::optional<map_kind> kind) const {
@@ -570,14 +571,15 @@ class match_verifier {
     return result;
   }
 
-  /// Holds what was found against placements where the pictures look alike around points, but for those that
-  /// it explains.
+  /// Compares the result with placements where the pictures match around points, except for matches that it
+  /// explains.
   void hold_against_rivals(const array<image_point, Place>& points, const image_features& query,
                            const shades_ref& shades, verdict& result) const {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
     if (count == 0) return;
     auto matches = matches_of(points, count, shades, result.found.at, same_place());
-    // Of a view from aside, the others are turned, scaled and shifted as it lies on the reference.
+    // For an oblique view, the other placements are rotations, scalings and shifts of the query as mapped
+    // onto the reference.
     const plane_map base = result.found.kind == map_kind::similarity ? plane_map() : result.found.at;
     const auto near = base.near_to(query.middle());
     const float size = std::sqrt(near.area()), turn = std::atan2(near.yx - near.xy, near.xx + near.yy);
@@ -592,13 +594,13 @@ class match_verifier {
     result.weigh(others, compare(points, query, shades, others), query, same_place());
   }
 
-  /// Placements of a query whose corners are less than so far apart are one, in pixels of the reference.
+  /// Placements of a query less than this far apart, in pixels of the reference, are one.
   float same_place() const { return 4 * ref_.near.side; }
 
  private:
   static constexpr std::size_t refined = 8, rivals = 24, windows = 256;
 
-  /// For some points of a query, those of the reference that look most alike, but for what is known.
+  /// For some points of a query, the most similar points of the reference, except for known matches.
   std::vector<patch_match> matches_of(const array<image_point, Place>& points, std::uint32_t count,
                                       const shades_ref& shades, const plane_map& known,
                                       float same_place) const {
@@ -610,7 +612,8 @@ class match_verifier {
     return copy_to_host(place_, matches);
   }
 
-  /// Adds what patches agree on: similarities, affine maps and homographies, refined on the points that fit.
+  /// Adds maps on which patches agree: similarities, affine maps and homographies, refined on the points that
+  /// fit.
   void add_maps(const array<image_point, Place>& points, const image_features& query,
                 const shades_ref& shades, std::vector<trial>& trials) const {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
@@ -629,12 +632,13 @@ class match_verifier {
       const auto perspective = refitted(map_kind::perspective, start ? *start : g.at, query);
       if (perspective) more.push_back({*perspective, map_kind::perspective});
     }
-    // What was compared: the groups of all looks, of which each moves its two points to where most fit.
+    // The number of tries: the groups of all looks, each of which moves its two points to where most points
+    // fit.
     run(points, more, std::log10(groups_most * looks_most * std::pow(reach, 4.)), true);
     trials.insert(trials.end(), more.begin(), more.end());
   }
 
-  /// A map to which the points of a query that fit lead: nearest points within a reach that shrinks.
+  /// A map refined on the points of a query that fit: the nearest points within a shrinking reach.
   std::optional<plane_map> refitted(map_kind kind, plane_map at, const image_features& query) const {
     std::vector<point_pair> pairs;
     for (const float part : {1.f, 1.f, 1.f, 0.7f, 0.7f, 0.5f, 0.5f}) {
@@ -661,7 +665,7 @@ class match_verifier {
     return trials;
   }
 
-  /// How alike the pictures are where similarities lay the query.
+  /// How similar the pictures are where maps place the query.
   std::vector<quarters> compare(const array<image_point, Place>& points, const image_features& query,
                                 const shades_ref& shades, const std::vector<trial>& trials) const {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
@@ -680,10 +684,10 @@ class match_verifier {
   const image_features& reference_;
   shades_ref shades_;
   array<image_point, Place> points_;
-  array<patch, Place> patches_;  // around them
+  array<patch, Place> patches_;  // around the points
   array<std::uint32_t, Place> near_, around_;
   point_cells own_near_;
-  std::vector<image_point> own_points_;  // on the host, for what is refined there
+  std::vector<image_point> own_points_;  // on the host, for refinement there
   reference_ref ref_, own_ref_;
 };
 

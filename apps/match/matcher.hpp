@@ -8,9 +8,9 @@
 #include "roost/kernels.hpp"
 
 /// \file
-/// Geometric hashing (Alcantara et al. 2009, section 6) on a place: which turn, scale and shift lays a query
-/// image onto a reference image, or which affine map or homography does. One source for both places, compiled
-/// apart.
+/// Geometric hashing (Alcantara et al. 2009, section 6) on a place: finds the rotation, scale and shift, or
+/// the affine map or homography, that maps a query image to a reference image. One source for both places,
+/// compiled separately.
 
 namespace roost::tools {
 
@@ -19,7 +19,7 @@ struct image_point {
   float x, y;
 };
 
-/// p -> (a * p.x - b * p.y + x, b * p.x + a * p.y + y): a turn with a scale, then a shift.
+/// p -> (a * p.x - b * p.y + x, b * p.x + a * p.y + y): a rotation and a scale, then a shift.
 struct similarity {
   float a = 1, b = 0, x = 0, y = 0;
   ROOST_FN image_point operator()(image_point p) const {
@@ -27,15 +27,15 @@ struct similarity {
   }
 };
 
-/// What a map may do; each kind can do what those before it can.
+/// The kind of a map; each kind includes those before it.
 enum class map_kind {
-  similarity,  ///< turn, scale and shift
-  affine,      ///< keep parallels: a view from aside and far away
-  perspective  ///< keep straight lines: a homography, a view from aside
+  similarity,  ///< rotation, scale and shift
+  affine,      ///< preserves parallels: an oblique view from far away
+  perspective  ///< preserves straight lines: a homography, an oblique view
 };
 
-/// A map of the plane, by a matrix of 3 x 3, row by row: (x, y, 1) comes to (X, Y, W), the point to
-/// (X / W, Y / W).
+/// A map of the plane, by a matrix of 3 x 3, row by row: (x, y, 1) is mapped to (X, Y, W), the point to (X /
+/// W, Y / W).
 struct plane_map {
   float m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   plane_map() = default;
@@ -44,7 +44,7 @@ struct plane_map {
     const float w = m[6] * p.x + m[7] * p.y + m[8];
     return {(m[0] * p.x + m[1] * p.y + m[2]) / w, (m[3] * p.x + m[4] * p.y + m[5]) / w};
   }
-  /// First `first`, then this.
+  /// Applies `first`, then this.
   ROOST_FN plane_map operator*(const plane_map& first) const {
     plane_map both;
     for (int i = 0; i < 9; ++i) {
@@ -54,7 +54,7 @@ struct plane_map {
     }
     return both;
   }
-  /// What it does close to a point: steps (x, y) come to steps (xx x + xy y, yx x + yy y).
+  /// Its derivative at a point: steps (x, y) become steps (xx x + xy y, yx x + yy y).
   struct near {
     float xx, xy, yx, yy;
     ROOST_FN float area() const { return xx * yy - xy * yx; }
@@ -70,25 +70,25 @@ struct plane_map {
 /// How bases vote.
 enum class vote_way {
   global,  ///< into an array of bases x bases in the memory of the place, as the paper does
-  shared   ///< a team has a basis of the query, and its votes in scratch memory
+  shared   ///< a team has a basis of the query, with its votes in scratch memory
 };
 
 struct match_options {
   float threshold = 0;          ///< least gradient of an edge, in shades a pixel; 0: 1
-  int points = 200;             ///< feature points, at most: the strongest edges
-  int query_bases = 1000;       ///< of the query that vote, about
-  double share = 1.0 / 3;       ///< of the reference's pairs that become bases
-  float longest = 0.35f;        ///< basis, as a part of the image's diagonal
-  float units = 24;             ///< so many is a basis long when coordinates are rounded; units_most at most
-  std::optional<map_kind> map;  ///< otherwise the simplest that fits
+  int points = 200;             ///< the most feature points: the strongest edges
+  int query_bases = 1000;       ///< the approximate number that vote
+  double share = 1.0 / 3;       ///< the part of the reference's pairs that become bases
+  float longest = 0.35f;        ///< the longest basis, as a part of the image's diagonal
+  float units = 24;             ///< the length of a basis when coordinates are rounded; at most units_most
+  std::optional<map_kind> map;  ///< nothing: the simplest that fits
   vote_way votes = vote_way::shared;
-  std::size_t votes_bytes = std::size_t{256} << 20;  ///< of the array of votes in global memory, at most
-  bool corners = true;  ///< the points are edges that turn; otherwise the strongest edges, as the paper's
+  std::size_t votes_bytes = std::size_t{256} << 20;  ///< the most, for votes in global memory
+  bool corners = true;  ///< points are edges that turn; otherwise the strongest edges, as in the paper
   bool sorted = false;  ///< a sorted list instead of a hash table
   std::uint32_t seed = 1;
 };
 
-/// Numbers of the steps, in milliseconds.
+/// The times of the steps, in milliseconds.
 struct match_times {
   double points = 0, bases = 0, table = 0, votes = 0, verify = 0;
   double all() const { return points + bases + table + votes + verify; }
@@ -97,27 +97,27 @@ struct match_times {
 /// Of several runs, the one with the median of all steps together.
 match_times median_of(std::vector<match_times> runs);
 
-/// What the reference's table holds.
+/// The contents of the reference's table.
 struct match_facts {
   std::size_t points = 0, bases = 0, items = 0, keys = 0, most = 0;  ///< most: values of a key
   std::size_t bytes = 0;                                             ///< of the table
 };
 
-/// What came of a query.
+/// The result of a query.
 struct match_result {
   bool matched = false;
   map_kind map = map_kind::similarity;
   plane_map to_reference;
-  std::size_t points = 0, bases = 0;      ///< of the query
-  std::uint64_t votes = 0;                ///< of all bases together
-  std::uint32_t most_votes = 0;           ///< for one pair of bases
-  std::size_t inliers = 0;                ///< query points beside a reference point
-  std::size_t covered = 0;                ///< query points that fall onto the reference
-  std::size_t compared = 0, alike = 0;    ///< windows around query points, and those that look alike
-  std::size_t placements = 1;             ///< that are equally good; with several it is no match
-  int looks = 0;                          ///< how often the query was looked at, finer or coarser
-  double rms = 0;                         ///< of these, how far from their reference points, in its pixels
-  double log10_chance = 0;                ///< that so many fit, for all pairs of bases, and are alike
+  std::size_t points = 0, bases = 0;    ///< of the query
+  std::uint64_t votes = 0;              ///< of all bases together
+  std::uint32_t most_votes = 0;         ///< for one pair of bases
+  std::size_t inliers = 0;              ///< query points beside a reference point
+  std::size_t covered = 0;              ///< query points that are mapped onto the reference
+  std::size_t compared = 0, alike = 0;  ///< windows around query points, and how many match
+  std::size_t placements = 1;           ///< equally good ones; more than one is no match
+  int looks = 0;                        ///< how often the query was looked at, finer or coarser
+  double rms = 0;  ///< of the inliers' distances to their reference points, in pixels of the reference
+  double log10_chance = 0;                ///< that as many fit and match by chance, for all pairs of bases
   std::vector<std::uint32_t> best_votes;  ///< of each basis of the query
   std::vector<image_point> query_points, reference_points;
   match_times times;
@@ -128,10 +128,10 @@ class matcher {
  public:
   virtual ~matcher() = default;
   virtual const match_facts& facts() const = 0;
-  /// What building the table took.
+  /// The times of building the table.
   virtual const match_times& times() const = 0;
-  /// Looks at the query as it is, then coarser and finer, until it matches or has several places. The result
-  /// is that of the best look; votes and times are those of all.
+  /// Looks at the query as it is, then coarser and finer, until it matches or has more than one placement.
+  /// The result is that of the best look, with the votes and times of all.
   virtual match_result match(const grey_image& query) const = 0;
   /// Looks at it once, as it is.
   virtual match_result match_once(const grey_image& query) const = 0;
@@ -144,14 +144,14 @@ void with_matcher_on_host(int threads, const grey_image& reference, const match_
                           const use_matcher& use);
 void with_matcher_on_cuda(const grey_image& reference, const match_options& options, const use_matcher& use);
 
-// Pieces that a test repeats by other means.
+// Pieces that a test recomputes independently.
 
 /// A basis is at least this part of the image's diagonal long.
 inline constexpr float basis_least = 0.12f;
-/// A key has a point's coordinates as a basis sees it (its end is at (match_options::units, 0)), each rounded
-/// down after a half is added, in so many bits.
+/// A key holds a point's coordinates relative to a basis (whose end is at (match_options::units, 0)), each
+/// rounded to the nearest integer in this many bits.
 inline constexpr int key_bits = 10;
-/// With more, bases of the finest look would not have keys for all points.
+/// With more units, bases of the finest look would not have keys for all points.
 inline constexpr float units_most = 30;
 
 }  // namespace roost::tools

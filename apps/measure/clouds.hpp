@@ -9,8 +9,8 @@
 
 #include "roost/sparse/coordinate_index.hpp"
 
-// Voxels to measure with: the surface of a sphere, what a spinning laser scanner sees along a street, and
-// thin uniform noise.
+// Voxels to measure with: the surface of a sphere, the view of a spinning laser scanner along a street, and
+// sparse uniform noise.
 
 namespace roost::bench {
 
@@ -20,8 +20,8 @@ enum class cloud_kind { shell, scanner, uniform };
 inline const std::map<std::string, cloud_kind> cloud_kinds{
     {"shell", cloud_kind::shell}, {"scanner", cloud_kind::scanner}, {"uniform", cloud_kind::uniform}};
 
-/// All voxels whose distance from the origin is less than 0.87 off a radius for which these are about n: 16.4
-/// of the 27 voxels around each are there, and 18 of a block of 64.
+/// All voxels whose distance from the origin differs from a radius by less than 0.87, with the radius chosen
+/// for about n voxels: on average, 16.4 of the 27 voxels around each are present, and 18 of a block of 64.
 inline cloud shell_cloud(std::size_t n) {
   constexpr double thick = 0.87;
   const double radius = std::sqrt(static_cast<double>(n) / (8 * std::acos(-1.0) * thick)),
@@ -53,8 +53,9 @@ struct scanned_point {
   float x, y, z, distance;
 };
 
-/// What a spinning scanner measures on its way along a street: its rings look from 25 degrees down to 15 up,
-/// and see the ground, walls, cars and poles, with an error of 2 cm; one ray in 12 comes back from nowhere.
+/// The measurements of a spinning scanner that moves along a street: its rings point from 25 degrees below to
+/// 15 above the horizon and see the ground, walls, cars and poles, with an error of 2 cm; one ray in 12 hits
+/// nothing.
 class street_scanner {
  public:
   explicit street_scanner(int rings = 64, int rays = 1800, std::uint64_t seed = 1)
@@ -92,7 +93,7 @@ class street_scanner {
 
   struct box {
     double low[3], high[3];
-    /// How far along a ray it begins, looked at from some axes; `far` if it does not.
+    /// How far along a ray the box begins, in its first Axes axes; `far` if the ray misses it.
     template <int Axes>
     double hit(const double (&from)[3], const double (&to)[3]) const {
       double enter = 0, leave = far;
@@ -144,8 +145,8 @@ inline bool row_by_row(const coordinate<3>& a, const coordinate<3>& b) {
   return std::lexicographical_compare(a.at, a.at + 3, b.at, b.at + 3);
 }
 
-/// n voxels of 10 cm: ten sweeps of a scanner that moves on by 1 m, the next ten where these are out of
-/// sight, and so on; after 1.6 km the street comes again.
+/// n voxels of 10 cm: ten sweeps of a scanner that moves on by 1 m, the next ten out of sight of these, and
+/// so on; the street repeats after 1.6 km.
 inline cloud scanner_cloud(std::size_t n) {
   constexpr int metres = 200, parts = 8, voxels_of_metre = 10;
   cloud result;
@@ -175,7 +176,7 @@ inline cloud scanner_cloud(std::size_t n) {
   return result;
 }
 
-/// n voxels of a cube with 64 times as many places.
+/// n voxels of a cube of 64 n voxels.
 inline cloud uniform_cloud(std::size_t n) {
   const auto side = static_cast<std::int32_t>(std::cbrt(64.0 * static_cast<double>(n))) + 1;
   std::mt19937_64 random(1);
@@ -185,7 +186,7 @@ inline cloud uniform_cloud(std::size_t n) {
   return result;
 }
 
-/// About n voxels of a kind. (Of uniform ones some come twice.)
+/// About n voxels of a kind. (Some uniform ones occur twice.)
 inline cloud make_cloud(cloud_kind kind, std::size_t n) {
   return kind == cloud_kind::shell     ? shell_cloud(n)
          : kind == cloud_kind::scanner ? scanner_cloud(n)

@@ -6,20 +6,20 @@
 
 #include "roost/place.hpp"
 
-// What memory holds before a run: a pattern that no right answer is, so that a run that writes nothing is
-// noticed.
+// The contents of memory before a run: a pattern that is never a correct answer, so that a run that writes
+// nothing is detected.
 
 namespace roost::bench {
 
-/// Every byte of poisoned memory. Right values of the workloads are odd or 0, and a bool is 0 or 1.
+/// Every byte of poisoned memory. Correct values of the workloads are odd or 0, and a bool is 0 or 1.
 inline constexpr int poison = 0x5a;
 
-/// The memory of a place; what is given back while a `poisoning` lives is filled with poison. The next build
-/// gets that memory, and would find the table of the last one there.
+/// The memory of a place; memory that is freed while a `poisoning` exists is filled with poison. Otherwise
+/// the next build would get that memory with the previous table in it.
 template <class Place>
 class poisoned_memory;
 
-/// Makes every poisoned_memory poison what it gets back while this lives. Not nested.
+/// While this exists, every poisoned_memory poisons freed memory. Not nested.
 class poisoning {
  public:
   poisoning() { on_ = true; }
@@ -65,10 +65,10 @@ class poisoned_memory<cuda> : public device_memory_resource {
 };
 #endif
 
-/// The same place with the default memory: stadium_map asks a device's pool how much of it is free.
+/// The same place with the default memory: stadium_map reads from a device's pool how much of it is free.
 inline host with_default_memory(const host& place) { return place; }
 
-/// Gives memory that nothing holds back to the system: that of the pool, of oneTBB and of the C library.
+/// Returns unused memory to the system: from the pool, oneTBB and the C library.
 inline void trim(const host&) {
   host_memory_pool::instance().trim();
 #if defined(__GLIBC__)
@@ -80,7 +80,7 @@ inline void trim(const host&) {
 inline cuda with_default_memory(const cuda& place) { return cuda(place.stream()); }
 
 inline void trim(const cuda& place) {
-  place.synchronize();  // what was given back on the stream counts then
+  place.synchronize();  // so that memory freed on the stream counts
   device_memory_pool::of(place.device()).trim();
 }
 #endif

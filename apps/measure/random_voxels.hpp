@@ -2,7 +2,7 @@
 
 #include "workload.hpp"
 
-// Random voxels as keys of 30 bits, as Alcantara et al. 2009 take them in Figure 4.
+// Random voxels as keys of 30 bits, as in Figure 4 of Alcantara et al. 2009.
 
 namespace roost::bench {
 

@@ -9,7 +9,7 @@
 
 #include "roost/error.hpp"
 
-// What `roost reproduce` prints.
+// The output of `roost reproduce`.
 
 namespace roost::bench {
 
@@ -20,20 +20,20 @@ struct report_table {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// What `roost reproduce` can repeat, in this order.
+/// The parts that `roost reproduce` can repeat, in this order.
 inline const std::vector<std::string> reproduced_parts{
     "cuckoo", "copies", "two-kernel", "farrell", "stadium", "perfect", "solids", "matching", "sparse"};
 
 struct reproduction {
-  int builds = 1000;  // to count overfull buckets over
+  int builds = 1000;  // over which overfull buckets are counted
   int repetitions = 5;
   int threads = 0;
-  double share = 1;                // of the papers' numbers of keys, for a quick look
-  std::vector<std::string> parts;  // of reproduced_parts; all if there are none
+  double share = 1;                // of the papers' numbers of keys, for quick runs
+  std::vector<std::string> parts;  // of reproduced_parts; empty: all
   std::function<void(const report_table&)> report;
   std::function<void(const std::string&)> progress;  // what is being measured now
 
-  /// Whether a part was asked for; it is measured next.
+  /// Whether a part was requested; reports that it is measured next.
   bool wants(const std::string& part) const {
     if (!parts.empty() && std::find(parts.begin(), parts.end(), part) == parts.end()) return false;
     if (progress) progress(part);
@@ -57,11 +57,11 @@ inline std::string text(double value, int digits) {
   return buffer;
 }
 
-// Perfect spatial hashing, which compiles apart.
+// Perfect spatial hashing, which is compiled separately.
 void reproduce_perfect_host(const reproduction& options);
 void reproduce_perfect_cuda(const reproduction& options);
 
-// What the document's table of voxels does that it should not; compiles with tables of voxels.
+// The defects of the document's table of voxels; compiled with the tables of voxels.
 report_table document_defects_host(const reproduction& options);
 report_table document_defects_cuda();
 

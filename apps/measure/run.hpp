@@ -13,18 +13,18 @@
 
 namespace roost::bench {
 
-/// How often keys come.
+/// How often keys occur.
 struct key_copies {
   enum kinds { equal, zipf, half };
   kinds kind = equal;
   std::uint32_t each =
-      1;  // equal: a power of two or any number, of which the last key may come less often; zipf: the k-th in
-          // proportion to 1 / k; half: one has half of all, the others come once
+      1;  // equal: any number (if not a power of two, the last key may occur less often); zipf: the k-th key
+          // in proportion to 1 / k; half: one key has half of all pairs, the others occur once
 
   std::string name() const { return kind == zipf ? "zipf" : kind == half ? "half" : std::to_string(each); }
 };
 
-/// The ways of bulk calls, as they are named on command lines and in reports.
+/// The paths of bulk calls, by their names on command lines and in reports.
 inline const std::map<std::string, path> paths{{"automatic", path::automatic},
                                                {"direct", path::direct},
                                                {"regional", path::regional},
@@ -43,14 +43,14 @@ struct row {
   double load_factor = 0;
   double median_ms = 0;
   double gops = 0;
-  std::string check;  // "ok", or how many answers were wrong
+  std::string check;  // "ok", or the number of wrong answers
   double hit_rate = 0;
-  std::size_t bytes = 0;  // of the table; 0: it does not tell
+  std::size_t bytes = 0;  // of the table; 0: unknown
   std::size_t scratch_bytes = 0;
   std::string path;  // of a lookup, an insert or a mixed batch: direct, regional or streamed
   std::string place;
   std::string copies = "1";  // of each key
-  std::string keys;          // what they are, if not the pattern of all rows
+  std::string keys;          // their kind, if not the pattern of all rows
 };
 
 struct settings {
@@ -67,19 +67,19 @@ struct settings {
   int threads = 0;
   int shards = 0;  // 0: one place
   roost::path path = roost::path::automatic;
-  bool with_peers = false;     // tables of others, too (peers/peers.hpp)
-  bool in_kernel = false;      // lookups go through ref(), in a kernel with a thread for each, not in bulk
-  bool as_neighbours = false;  // and as warp_neighbours where a table takes them
+  bool with_peers = false;     // also tables of other projects (peers/peers.hpp)
+  bool in_kernel = false;      // lookups through ref(), in a kernel with a thread for each, not in bulk
+  bool as_neighbours = false;  // and as warp_neighbours if a table takes them
   std::vector<key_copies> copies{{key_copies::equal, 8}};
   std::vector<int> ticket_bits{8};  // of stadium_map
   std::vector<std::pair<std::string, residence>> bodies{{"automatic", residence::automatic}};
-  stadium_options stadium;                                         // what else its tables share
+  stadium_options stadium;                                         // the other options of its tables
   std::vector<std::string> clouds{"shell", "scanner", "uniform"};  // of tables of voxels
   std::vector<std::size_t> channels{32};                           // of their layers
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;   // what is being measured now
-  std::function<void(const std::string&)> timeline;   // hears of the steps of lookups on several GPUs
-  std::function<void(const std::string&)> has_table;  // hears of every table there is
+  std::function<void(const std::string&)> timeline;   // gets the steps of lookups on several GPUs
+  std::function<void(const std::string&)> has_table;  // is called for every table
 
   bool wants(const std::string& table) const {
     return tables.empty() || std::find(tables.begin(), tables.end(), table) != tables.end();
@@ -92,7 +92,7 @@ inline std::uint32_t hits_of_64(const std::string& op) {
   return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0;
 }
 
-/// One lookup through a ref, as kernels of users do it. Lanes: as what it takes part, if not alone.
+/// One lookup through a ref, as in users' kernels. Lanes: the lanes that share it, if it is not alone.
 template <class Ref, class Key, class Result, class... Lanes>
 struct look_up_one {
   Ref table;
@@ -108,7 +108,7 @@ struct look_up_one {
   }
 };
 
-/// A line of the report of n items, before anything is measured, which `progress` hears of.
+/// A line of the report for n items, before anything is measured; calls `progress`.
 template <class Key, class Value, class Place>
 row row_of(const Place& place, const settings& options, const std::string& table, const std::string& op,
            std::size_t n) {
@@ -179,7 +179,7 @@ class measurement {
       ask(query_order(n_, 0));
       line.median_ms = median_milliseconds(
           place_, options_.warm_ups, options_.repetitions,
-          [&] { rebuild(queries_); },  // the memory holds other keys
+          [&] { rebuild(queries_); },  // the memory holds different keys
           replayed(place_, [&] { rebuild(keys_); }));
       if constexpr (rebuilds) table_->finish(place_);
     }
@@ -239,7 +239,7 @@ class measurement {
         return table_->find(place_, queries, results_.span(), missing<Value>, more...);
       }
     };
-    // It chooses.
+    // The table chooses the path.
     if constexpr (requires { table_->statistics(); } || requires { table_->statistics(place_); }) {
       taken_ = ask_table(bulk_options{.path = options_.path});
     } else {
@@ -286,10 +286,10 @@ void measure_cuda(const settings& options);
 void measure_host_shards(const settings& options);
 void measure_gpus(const settings& options);
 
-// Tables of voxels, which compile apart, too.
+// Tables of voxels, which are also compiled separately.
 void measure_sparse_host(const settings& options);
 void measure_sparse_cuda(const settings& options);
-/// The same of different voxels that are given.
+/// The same for given distinct voxels.
 void measure_voxels_host(const settings& options, const std::string& name,
                          const std::vector<coordinate<3>>& voxels);
 void measure_voxels_cuda(const settings& options, const std::string& name,
@@ -297,7 +297,7 @@ void measure_voxels_cuda(const settings& options, const std::string& name,
 void measure_perfect_host(const settings& options);
 void measure_perfect_cuda(const settings& options);
 
-// One function for each type of keys, or pair of types, so that they compile apart.
+// One function for each type of keys, or pair of types, so that they are compiled separately.
 template <class Key>
 void measure_host_keys(const settings& options);
 template <class Key, class Value>

@@ -14,11 +14,11 @@
 #include <cub/device/device_run_length_encode.cuh>
 #endif
 
-// Groups by sorting, as what a table of groups is compared with.
+// Groups by sorting, the baseline for tables of groups.
 
 namespace roost::bench {
 
-/// Pairs that were sorted by key: what a multimap is without hashing. The values of a key keep their order.
+/// Pairs sorted by key: a multimap without hashing. The values of a key keep their order.
 template <class Place, class Key, class Value>
 class sorted_groups;
 

@@ -29,7 +29,7 @@ struct frozen_table : frozen_map<Key, Value, Place, Layout> {
   static typename Layout::options options(double load_factor) {
     typename Layout::options result;
     if constexpr (!std::is_same_v<Layout, cuckoo>)
-      result.load_factor = load_factor;  // cuckoo has the paper's
+      result.load_factor = load_factor;  // cuckoo uses the paper's
     return result;
   }
 };
@@ -102,7 +102,7 @@ class filled_map {
     });
   }
   double load_factor() const { return map_.load_factor(); }
-  std::size_t bytes() const { return 0; }  // the map does not tell
+  std::size_t bytes() const { return 0; }  // unknown
   std::size_t scratch_bytes() const { return 0; }
 
  private:
@@ -141,7 +141,7 @@ struct std_set_table : filled_set<std::unordered_set<Key>, Key> {
 };
 
 #if !defined(__CUDACC__)
-// One array each, which the pool keeps as it keeps those of roost's tables. The nodes of the standard
+// Each is one array, which the pool keeps like the arrays of roost's tables. The nodes of the standard
 // library's maps would each take a cache line there: they stay with malloc.
 template <class Key, class Value>
 using boost_map = boost::unordered_flat_map<Key, Value, boost::hash<Key>, std::equal_to<Key>,

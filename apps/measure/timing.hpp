@@ -40,7 +40,7 @@ double milliseconds(const cuda& place, const F& f) {
     const auto start = std::chrono::steady_clock::now();
     f();
     if (cudaStreamQuery(place.stream()) != cudaSuccess)
-      place.synchronize();  // a wait for nothing costs time, too
+      place.synchronize();  // even waiting for nothing takes time
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
   struct event {
@@ -58,14 +58,14 @@ double milliseconds(const cuda& place, const F& f) {
 }
 #endif
 
-/// f() as it is without the host's part: on cuda captured once, in a graph that each call launches.
+/// f() without the host's part: on cuda captured once, in a graph that each call launches.
 template <class F>
 auto replayed(const host&, const F& f) {
   return f;
 }
 
 #if defined(__CUDACC__)
-/// A capture of a stream, which ends with this if f() has thrown: the stream is used for others.
+/// A capture of a stream. Its destructor ends the capture if f() has thrown, so that the stream can be used.
 struct stream_capture {
   cudaStream_t stream;
   cudaGraph_t graph = nullptr;
@@ -78,7 +78,7 @@ struct stream_capture {
   stream_capture(const stream_capture&) = delete;
   ~stream_capture() {
     if (open && end() != cudaSuccess)
-      static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
+      static_cast<void>(cudaGetLastError());  // so that the next call does not report this failure again
     if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
   }
   cudaError_t end() {
@@ -108,7 +108,7 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Whether the last run of each measurement does nothing: then every check must say so.
+/// Whether the last run of each measurement does nothing: then every check must fail.
 inline bool skip_last_run = false;
 
 /// milliseconds() of one run of several.
@@ -123,8 +123,8 @@ struct nothing {
 };
 
 /// The median of `repetitions` timed runs of f() after `warm_ups` runs that do not count; before() and
-/// after() run untimed before and after each. Memory that before() gives back is poisoned; before() must
-/// poison what else f() writes its answers to.
+/// after() run untimed before and after each. Memory that before() frees is poisoned; before() must poison
+/// any other memory that f() writes answers to.
 template <class Place, class Before, class F, class After = nothing>
 double median_milliseconds(const Place& place, int warm_ups, int repetitions, const Before& before,
                            const F& f, const After& after = {}) {
@@ -141,13 +141,13 @@ double median_milliseconds(const Place& place, int warm_ups, int repetitions, co
   return median(times);
 }
 
-/// The same for f() that makes something: `made` is empty before each run, and the memory that it had is
-/// poisoned; then `before`. Throws error if there is nothing after the last.
+/// The same for an f() that sets `made`: before each run, `made` is emptied and its memory poisoned, then
+/// before() is called. Throws error if `made` is empty after the last run.
 template <class Place, class Made, class F, class Before = nothing>
 double median_of_builds(const Place& place, int warm_ups, int repetitions, std::optional<Made>& made,
                         const F& f, const Before& before = {}) {
   const auto start = [&] {
-    if constexpr (requires { made->clear(place); }) {  // should it not have poisoned memory
+    if constexpr (requires { made->clear(place); }) {  // in case its memory is not poisoned
       if (made) made->clear(place);
     }
     made.reset();

@@ -5,12 +5,12 @@
 
 #include "roost/roost.hpp"
 
-// The workload that makes figures comparable: unique keys from a bijection, queries in a scrambled order or
-// skewed, every answer checked.
+// The workload that makes figures comparable: unique keys from a bijection, scrambled or skewed queries,
+// every answer checked.
 
 namespace roost::bench {
 
-/// What keys look like. All are different for indices below 2 n.
+/// The pattern of keys. All are distinct for indices below 2 n.
 enum class key_pattern {
   mixed,        ///< key(i) is the finalizer of MurmurHash3 on i + 1
   consecutive,  ///< key(i) is i + 1
@@ -19,7 +19,7 @@ enum class key_pattern {
             ///< half with larger z
 };
 
-/// 2 n keys of a pattern are different up to this log2 of n.
+/// 2 n keys of a pattern are distinct up to this log2 of n.
 inline int log2_most_keys(key_pattern pattern, int key_bits) {
   switch (pattern) {
     case key_pattern::strided:
@@ -69,7 +69,7 @@ struct make_key {
   }
 };
 
-/// value(i): some function of i that is never `missing`.
+/// value(i): a function of i that is never `missing`.
 template <class Value>
 struct make_value {
   ROOST_FN Value operator()(std::size_t i) const { return static_cast<Value>(i * 2 + 1); }
@@ -77,18 +77,18 @@ struct make_value {
 template <class Value>
 inline constexpr Value missing = 0;
 
-/// How often keys are asked for.
+/// How often keys are queried.
 enum class query_pattern {
   shuffled,  ///< each once
   zipf,      ///< the one of rank k (from 1) in proportion to 1 / k
-  equal      ///< one of them always
+  equal      ///< always the same one
 };
 
-/// Which key query i asks for: a rank, and ranks in a scrambled order of 0 .. n - 1 (n a power of two); of
-/// misses the keys n .. 2 n - 1. All of them `first` further on.
+/// The key of query i: its rank, mapped to a scrambled order of 0 .. n - 1 (n a power of two); for misses, of
+/// n .. 2 n - 1. `first` is added to all.
 struct query_order {
   std::size_t n;
-  std::uint32_t hits_of_64;  // so many of 64 neighbours are there
+  std::uint32_t hits_of_64;  // how many of 64 neighbours are present
   query_pattern pattern;
   std::uint32_t octaves;
   std::size_t first = 0;
@@ -109,7 +109,7 @@ struct query_order {
   }
 
   /// The inverse of the continuous distribution: x = (2 n)^u is in [1, 2 n), and x / 2 rounded is the rank
-  /// from 1. In integers, so that whoever asks and whoever checks agree to the last bit.
+  /// from 1. In integers, so that queries and checks agree to the last bit.
   ROOST_FN std::size_t zipf_rank(std::size_t i) const {
     const auto [octave, u] = split_hash(mix64(i), octaves);  // x = 2^(octave + u)
     const std::uint64_t slope =
@@ -155,7 +155,7 @@ struct fill_queries {
   ROOST_FN void operator()(std::size_t i) const { queries[i] = key(order(i)); }
 };
 
-/// 1 for a wrong answer: of the keys in their order, and of queries.
+/// 1 for a wrong answer: for the keys in their order, and for queries.
 template <class Value>
 struct wrong_pair {
   const Value* results;
@@ -189,7 +189,7 @@ struct stored_keys {
   std::size_t size() const { return end - (gone_end - gone); }
 };
 
-/// 1 for a wrong answer: of keys first, first + 1, ...
+/// 1 for a wrong answer: for keys first, first + 1, ...
 template <class Value>
 struct wrong_stored {
   const Value* results;

@@ -11,7 +11,7 @@
 
 namespace roost::tools {
 
-/// A scene of boxes and discs, each with its shade, drawn one over the other, which has no pixels.
+/// A scene without pixels: boxes and discs, each with its shade, drawn one over the other.
 class drawn_scene {
  public:
   drawn_scene(std::uint32_t seed, float width, float height) {
@@ -41,7 +41,7 @@ class drawn_scene {
   std::vector<piece> pieces_;
 };
 
-/// What a camera sees of a scene: pixels are means of 2 x 2 places; with other light and noise.
+/// A camera's view of a scene: pixels are means of 2 x 2 samples; with different light, and noise.
 inline grey_image photograph(const drawn_scene& of, const similarity& to_scene, int width, int height,
                              float light = 1, float noise = 0, std::uint32_t seed = 1) {
   std::mt19937 random(seed);
@@ -60,8 +60,8 @@ inline grey_image photograph(const drawn_scene& of, const similarity& to_scene, 
   return image;
 }
 
-/// A turn (in radians) and a scale around the middle of an image, which goes to the middle of another and
-/// (dx, dy) from there.
+/// A rotation (in radians) and a scale around the middle of an image, then a shift to (dx, dy) from the
+/// middle of another.
 inline similarity around_middle(float scale, float turn, float dx, float dy, int width, int height,
                                 int to_width, int to_height) {
   similarity s{scale * std::cos(turn), scale * std::sin(turn), 0, 0};

@@ -12,7 +12,7 @@ constexpr int scene_width = 640, scene_height = 480;
 
 struct data_set {
   const char* name;
-  double items;               // as the paper has it
+  double items;               // of the paper
   const char *hash, *sorted;  // ms
 };
 constexpr data_set data_sets[] = {{"Persepolis (Figure 8)", 3.02e6, "2377", "2858"},
@@ -26,7 +26,7 @@ struct measured {
   tools::match_result result;
 };
 
-/// How far a corner lies from where it should, in pixels.
+/// How far a corner is from its correct position, in pixels.
 std::string corner_off(const tools::match_result& result, const tools::similarity& truth) {
   if (!result.matched) return "no match";
   double most = 0;
@@ -90,9 +90,9 @@ void reproduce_matching(const roost::bench::reproduction& options, const std::st
     how.longest = 0.7f;
     how.units = 16;
     how.votes = tools::vote_way::global;
-    // k points have 0.85 k^2 / 3 bases, of which each sees k - 2 points.
+    // k points have 0.85 k^2 / 3 bases, each of which sees k - 2 points.
     how.points = static_cast<int>(std::lround(std::cbrt(set.items * options.share * 3 / 0.85)));
-    how.query_bases = how.points * how.points / 4;  // about as many as the reference has
+    how.query_bases = how.points * how.points / 4;  // about as many as the reference's
     const measured hash = measured_as(how);
     how.sorted = true;
     const measured sorted = measured_as(how);

@@ -9,12 +9,12 @@
 #include "stadium_paper.hpp"
 
 // The measurements of the papers, made with the faithful tables: Alcantara et al. 2009, sections 4, 5 and 7
-// with Figures 4 to 6, and Wang and Hu, Figures 5 and 6. What D. Farrell measured is measured with
+// with Figures 4 to 6, and Wang and Hu, Figures 5 and 6. D. Farrell's measurements are repeated with
 // concurrent_map.
 
 namespace roost::bench {
 
-/// Different keys for every run: run r's i-th key.
+/// Run r's i-th key: keys differ between runs.
 struct random_key {
   std::uint32_t first;
   ROOST_FN std::uint32_t operator()(std::size_t i) const {
@@ -22,7 +22,7 @@ struct random_key {
   }
 };
 
-/// His load curve of n slots, and room for times of ours.
+/// His load curve of n slots, with room for our times.
 inline report_table farrell_curve(std::size_t n, const std::string& slots) {
   constexpr double curve[] = {11.608, 11.751, 11.943, 12.081, 12.243, 12.396,  12.533, 12.703,
                               12.885, 13.033, 13.239, 13.392, 13.624, 13.876,  14.127, 14.399,
@@ -37,8 +37,8 @@ inline report_table farrell_curve(std::size_t n, const std::string& slots) {
   return result;
 }
 
-/// D. Farrell, A simple GPU hash table, 2020: 2^27 slots, on the host 2^22. Key by key, as his kernels go,
-/// and by region. A probe length is his in slots from the home, ours in buckets that a find reads after the
+/// D. Farrell, A simple GPU hash table, 2020: 2^27 slots, on the host 2^22. Key by key, like his kernels, and
+/// by region. His probe lengths count slots from the home, ours count buckets that a find reads after the
 /// home.
 template <class Place>
 void reproduce_farrell(const Place& place, const reproduction& options) {
@@ -97,7 +97,7 @@ void reproduce_farrell(const Place& place, const reproduction& options) {
   options.report(steps);
 }
 
-/// The voxel of pair i: `each` of n pairs in a scrambled order have the same one.
+/// The voxel of pair i: n pairs in a scrambled order, `each` of which share one.
 struct copied_voxel {
   std::size_t n;
   std::uint32_t each;
@@ -107,7 +107,7 @@ struct copied_voxel {
     return static_cast<std::uint32_t>(shuffled(i) / each);
   }
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return random_voxel{}(number(i)); }
-  /// Query i asks for the key of this pair: one query on each key for each of its values.
+  /// Query i is for the key of this pair: one query per value of each key.
   ROOST_FN std::size_t query(std::size_t i) const { return shuffled(i); }
   std::size_t different() const { return kernels::ceil_div<std::size_t>(n, each); }
 };
@@ -136,9 +136,10 @@ struct find_value_each {
   }
 };
 
-/// Values are numbers of pairs. The query for a key's r-th pair looks at the r-th value of the run that it
-/// was told: first it leaves its number there, then it sees whether the run is as long as it must be, the
-/// value's pair has its key, and nobody else was there. So all runs hold all their values, each once.
+/// Values are numbers of pairs. The query for a key's r-th pair checks the r-th value of the run that it
+/// found: first it writes its own number there; then it checks that the run has the right length, that the
+/// value's pair has the key, and that no other query wrote there. So all runs hold all their values, each
+/// once.
 struct check_runs {
   const value_run<std::uint32_t>* runs;  // of each query
   copied_voxel voxel;
@@ -164,7 +165,7 @@ struct wrong_run {
   }
 };
 
-/// As many indices as different keys, and each leads back to its key.
+/// 1 for an index that does not lead back to its key.
 struct wrong_voxel_index {
   const std::uint32_t* queries;
   const found<std::uint32_t>* indices;
@@ -175,7 +176,7 @@ struct wrong_voxel_index {
   }
 };
 
-/// Pairs whose keys come several times, and one query on each key for each of its values.
+/// Pairs with repeated keys, and one query per value of each key.
 template <class Place>
 class copies_trial {
   using u32 = std::uint32_t;
@@ -204,7 +205,7 @@ class copies_trial {
     place_.for_each(n_, fill_voxel_queries{queries_.data(), voxel_});
   }
 
-  /// Of a table whose lookups, by ref_of(table), tell runs of values.
+  /// Measures a table whose lookups, through ref_of(table), return runs of values.
   template <class Table, class RefOf>
   times measure(const char* what, std::optional<Table>& table, const RefOf& ref_of) {
     times t{};
@@ -213,7 +214,7 @@ class copies_trial {
     using find = find_each<std::remove_const_t<decltype(ref)>, value_run<u32>>;
     t.find = median_milliseconds(
         place_, 1, repetitions_,
-        [&] { place_.fill(runs_.data(), 0, runs_.bytes()); },  // none, which is always wrong
+        [&] { place_.fill(runs_.data(), 0, runs_.bytes()); },  // empty runs, which are always wrong
         [&] { place_.for_each(n_, find{ref, queries_.data(), runs_.data()}); });
     const check_runs look{runs_.data(), voxel_, asked_by_.data()};
     place_.for_each(n_, look);
@@ -254,7 +255,7 @@ class copies_trial {
   array<found<u32>, Place> indices_;
 };
 
-/// Figure 6: a million pairs, of which more and more have the same key.
+/// Figure 6: a million pairs, more and more of which have the same key.
 template <class Place>
 void reproduce_copies(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;
@@ -292,7 +293,7 @@ struct cuckoo_times {
   double build, find, sort, search, partition, cuckoo_hashing;
 };
 
-/// Random voxels as many as in the paper, with the cuckoo table and a sorted one.
+/// As many random voxels as in the paper, in the cuckoo table and in a sorted one.
 template <class Place>
 class voxels_trial {
   using u32 = std::uint32_t;
@@ -326,7 +327,7 @@ class voxels_trial {
   }
 
  private:
-  /// The two phases one by one, of the attempt that the build has ended with.
+  /// Times the two phases separately, for the attempt with which the build succeeded.
   void time_phases(int attempt, cuckoo_times& t) {
     const auto plan = cuckoo::make_plan<Place, u32, u32>(n_, {}, attempt);
     std::optional<partitioned<pair<u32, u32>, Place>> regions;

@@ -13,7 +13,7 @@
 
 namespace roost::bench {
 
-/// Measures it where it is named: its construction takes minutes for a few million keys.
+/// Measures it only if it is named: its construction takes minutes for a few million keys.
 template <class Place>
 void measure_perfect(const Place& place, const settings& options) {
   using u32 = std::uint32_t;
@@ -39,7 +39,7 @@ struct listed_voxel {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return voxels[i]; }
 };
 
-/// The voxels of a sphere's surface, about n of a grid of 1024^3, then as many that are beside it.
+/// The voxels of a sphere's surface, about n in a grid of 1024^3, then as many beside it.
 inline std::vector<std::uint32_t> shell_voxels(std::size_t n) {
   std::vector<std::uint32_t> result, beside;
   for (const auto& voxel : shell_cloud(n)) {
@@ -56,7 +56,7 @@ inline std::vector<std::uint32_t> shell_voxels(std::size_t n) {
   return result;
 }
 
-/// Voxels that are there, then as many that are not, and the tables of them.
+/// Present voxels, then as many absent ones, and the tables of them.
 template <class Place>
 class perfect_trial {
   using u32 = std::uint32_t;
@@ -74,7 +74,7 @@ class perfect_trial {
   }
 
   std::string millions() const { return text(static_cast<double>(n_) / 1e6, 2); }
-  /// Of a voxel.
+  /// Bits per voxel.
   std::string bits(std::size_t bytes) const {
     return text(8 * static_cast<double>(bytes) / static_cast<double>(n_), 1);
   }
@@ -104,7 +104,7 @@ class perfect_trial {
  private:
   std::span<const u32> keys() const { return all_.span().first(n_); }
 
-  /// Of voxels that are there, and of others.
+  /// Times lookups of present and of absent voxels.
   template <class Map>
   std::array<std::string, 2> times_of(const std::string& name, const Map& map) {
     const auto time_find = [&](const listed_voxel& of, const auto& wrong_of) {
@@ -133,8 +133,8 @@ class perfect_trial {
   array<u32, Place> all_, values_, queries_, results_;
 };
 
-/// The voxels of Figures 3 and 4, of which the paper gives perfect spatial hashing up to 4 million. Here up
-/// to one: the construction has one thread.
+/// The voxels of Figures 3 and 4, for which the paper measures perfect spatial hashing with up to 4 million.
+/// Here up to one million: the construction uses one thread.
 template <class Place>
 void reproduce_perfect(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;

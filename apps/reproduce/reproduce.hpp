@@ -2,5 +2,5 @@
 
 #include <CLI/CLI.hpp>
 
-/// `roost reproduce`: measures what the papers measured, theirs beside ours.
+/// `roost reproduce`: repeats the measurements of the papers, and prints their results beside ours.
 void add_reproduce(CLI::App& app);

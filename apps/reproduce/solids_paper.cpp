@@ -30,7 +30,7 @@ struct moving_meshes {
     }
   }
 
-  /// At time t of a loop, 0 to 1.
+  /// Where the meshes are at time t of a loop, 0 to 1.
   std::vector<tools::affine> where_at(double t) const {
     const double angle = 2 * std::numbers::pi * t;
     const std::string words[] = {
@@ -42,7 +42,7 @@ struct moving_meshes {
     return result;
   }
 
-  /// Of all frames of a loop.
+  /// The bounds of all frames of a loop.
   tools::bounds bounds_of_loop(int frames) const {
     tools::bounds box;
     for (int f = 0; f < frames; ++f) {
@@ -53,8 +53,8 @@ struct moving_meshes {
   }
 };
 
-/// Throws where the voxels of both solids, their intersection, and those of any of them do not fit each
-/// other. `plan`: of the frame that is there.
+/// Throws if the volumes of both solids, their intersection and their union are inconsistent. `plan`: of the
+/// current frame.
 void check_volumes(tools::scene& on, tools::frame_plan plan, const std::string& what) {
   const std::uint64_t both = on.volume();
   plan.op = tools::solid_op::combined;

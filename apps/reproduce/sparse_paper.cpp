@@ -7,7 +7,7 @@ namespace {
 
 using namespace roost::bench;
 
-/// Milliseconds of what is measured of a cloud, "table op" -> ms.
+/// The times measured for a cloud: "table op" -> milliseconds.
 std::map<std::string, double> times_of(const cloud& voxels, const reproduction& options, bool on_cuda,
                                        int threads, const std::vector<std::string>& tables) {
   settings what;

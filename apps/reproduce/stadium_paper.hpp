@@ -6,8 +6,8 @@
 #include "papers/collaborating_lanes.hpp"
 #include "papers/cuckoo_global.hpp"
 
-// What Khorasani et al. measured, Stadium Hashing, 2015, section IV: stadium_map, key by key and in one
-// region as theirs is, beside the cuckoo table that they compare with.
+// The measurements of Khorasani et al., Stadium Hashing, 2015, section IV: stadium_map, key by key and in one
+// region like theirs, and the cuckoo table that they compare with.
 
 namespace roost::bench {
 
@@ -35,9 +35,9 @@ ROOST_FN T numbered(std::uint32_t number) {
   }
 }
 
-/// Inserts and lookups, as many of each, in groups of 32: what a warp does is one of them. Slice s inserts
-/// its own pairs and asks for those of slice s - 1; one query in `every` asks for a key that is in no slice,
-/// none if that is 0.
+/// Equally many inserts and lookups, in groups of 32, so that a warp does one kind. Slice s inserts its own
+/// pairs and queries those of slice s - 1; one query in `every` is for a key that is in no slice (0: no query
+/// is).
 template <class Ref>
 struct slice_of_operations {
   using key = typename Ref::key_type;
@@ -152,7 +152,7 @@ class stadium_trial {
     check_answers(place_.sum(n_, is_answered<slice>{of(0, 0)}), what_);
     return ms;
   }
-  /// Slice after slice; at the same time, or first the inserts of a slice and then its lookups.
+  /// Slice after slice; inserts and lookups of a slice at the same time, or first its inserts.
   double mixed(std::uint32_t every, bool at_the_same_time) {
     const double ms = time(
         [&] {
@@ -209,7 +209,7 @@ class stadium_trial {
   array<std::uint32_t, Place> lost_;
 };
 
-/// A stadium_map in one region, as theirs.
+/// A stadium_map in one region, like theirs.
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> paper_stadium(const Place& place, std::uint32_t n, double load,
                                              int ticket_bits, residence bodies) {
@@ -221,7 +221,7 @@ stadium_map<Key, Value, Place> paper_stadium(const Place& place, std::uint32_t n
                                          .region_slots = 1u << 31});
 }
 
-/// What the paper says: averages over its inputs, or from ticket size to ticket size.
+/// The paper's figures: averages over its inputs, or for each ticket size.
 struct claim {
   const char *both, *both_half, *insert, *find, *find_half;
 };
@@ -239,7 +239,8 @@ inline claim claimed(bool in_host, int bits) {
   }
 }
 
-/// Figures 14 to 17: 32 + 32 bits, load 0.8, beside the cuckoo table. Speed-ups over it: more is better.
+/// Figures 14 to 17: 32 + 32 bits, load 0.8, compared with the cuckoo table. Speed-ups over it: more is
+/// better.
 template <class Place>
 void reproduce_stadium_beside_cuckoo(const Place& place, const reproduction& options, residence bodies) {
   using u32 = std::uint32_t;
@@ -290,7 +291,7 @@ void reproduce_stadium_beside_cuckoo(const Place& place, const reproduction& opt
   options.report(speed);
 }
 
-/// Figure 19: sizes of keys and values, load 0.85; and what a ticket size buys.
+/// Figure 19: sizes of keys and values, load 0.85; and the gain of each ticket size.
 template <class Place>
 class stadium_sizes {
  public:
@@ -344,8 +345,8 @@ struct fill_numbered {
   }
 };
 
-/// Lookups of a stadium_map that compare keys in the table and never look at a ticket. Slots without a pair
-/// hold a key of all ones.
+/// Lookups of a stadium_map that compare keys in the table and never read a ticket. Slots without a pair hold
+/// a key of all ones.
 template <class Ref>
 struct without_board : Ref {
   using key_type = typename Ref::key_type;
@@ -365,14 +366,14 @@ struct without_board : Ref {
   ROOST_FN void operator()(std::size_t slot) const { *this->body_of_slot(slot) = {no_key(), {}}; }
 };
 
-/// A map whose ref asks without_board.
+/// A map whose ref uses without_board.
 template <class Map>
 struct asked_without_board {
   Map& map;
   auto ref() { return without_board<typename Map::ref_type>(map.ref()); }
 };
 
-/// Keys that are there and as many that are not: tickets and bodies that a lookup reads.
+/// The tickets and bodies that a lookup reads, for present keys and as many absent ones.
 template <class Place>
 void reproduce_stadium_costs(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;
@@ -402,7 +403,7 @@ void reproduce_stadium_costs(const Place& place, const reproduction& options) {
   options.report(told);
 }
 
-/// Inserts new pairs directly, by lanes that are alone or collaborate.
+/// Inserts new pairs directly, by single or collaborating lanes.
 template <class Place, class Key, class Value>
 void insert_lanes(const Place& place, stadium_map<Key, Value, Place>& map, std::span<const Key> keys,
                   std::span<const Value> values, bool together) {
@@ -413,8 +414,7 @@ void insert_lanes(const Place& place, stadium_map<Key, Value, Place>& map, std::
   }
 }
 
-/// Figure 13: a table is filled to a load of 0.95 in 50 steps, by lanes that are alone and by lanes that
-/// collaborate.
+/// Figure 13: a table is filled to a load of 0.95 in 50 steps, by single and by collaborating lanes.
 template <class Place>
 void reproduce_stadium_lanes(const Place& place, const reproduction& options) {
   using u64 = std::uint64_t;
@@ -457,8 +457,8 @@ void reproduce_stadium_lanes(const Place& place, const reproduction& options) {
   options.report(told);
 }
 
-/// Figure 18: 8 + 8 bytes, load 0.85: lookups with tickets and without, and inserts of lanes that are alone
-/// and that collaborate.
+/// Figure 18: 8 + 8 bytes, load 0.85: lookups with tickets and without, and inserts by single and by
+/// collaborating lanes.
 template <class Place>
 void reproduce_stadium_parts(const Place& place, const reproduction& options, residence bodies) {
   using u64 = std::uint64_t;
@@ -499,7 +499,7 @@ void reproduce_stadium_parts(const Place& place, const reproduction& options, re
             insert_lanes(place, map, std::as_const(keys).span(), std::as_const(values).span(), together);
           })));
       stadium_trial<map_type, Place> trial(place, map, n, options.repetitions, "stadium_map");
-      const double find = trial.find(0);  // which also checks what was inserted
+      const double find = trial.find(0);  // which also checks the inserts
       if (!together) continue;
       row.push_back(rate(find));
       row.push_back(rate(trial.find(2)));

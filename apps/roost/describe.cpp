@@ -42,7 +42,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() != 0; }
 
-/// The values between which an option chooses: CLI11 tells them as {a,b} or {a->1,b->2} behind the type.
+/// The choices of an option: CLI11 lists them as {a,b} or {a->1,b->2} after the type.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const auto type = option.get_type_name();
   const auto open = type.find('{'), close = type.find('}');
@@ -89,20 +89,20 @@ class narrow_formatter final : public CLI::Formatter {
   std::string make_description(const CLI::App* app) const override {
     return wrapped(app->get_description(), 100) + "\n";
   }
-  /// "meshes..." also where their number has a limit.
+  /// "meshes..." even if their number is limited.
   std::string make_option_usage(const CLI::Option* option) const override {
     const auto text = CLI::Formatter::make_option_usage(option);
     const auto number = text.find("(1x)");
     return number == text.npos ? text : text.substr(0, number) + "...";
   }
-  /// Long lists of choices go under the name.
+  /// Puts long lists of choices below the name.
   std::string make_option_opts(const CLI::Option* option) const override {
     const auto text = CLI::Formatter::make_option_opts(option);
     return text.size() < 60 ? text : " " + broken(text);
   }
 
  private:
-  /// Lines broken behind commas.
+  /// Breaks lines after commas.
   static std::string broken(const std::string& text) {
     auto result = wrapped(replaced(text, ',', ", "), 90);
     for (std::size_t at = 0; (at = result.find('\n', at)) != result.npos; at += 6)
@@ -177,7 +177,7 @@ complete -o default -F _{0} {0}
       app.get_name(), commands, values, words);
 }
 
-/// As a word of zsh in single quotes; brackets and colons mean something there.
+/// A word of zsh in single quotes, in which brackets and colons are special.
 std::string zsh_text(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -227,7 +227,7 @@ std::string zsh_completion(const CLI::App& app) {
       app.get_name(), functions);
 }
 
-/// As text of roff: no line is a request, and a - is one.
+/// Text of roff: no line is a request, and a hyphen stays a hyphen.
 std::string roff(std::string_view text) {
   std::string result;
   bool begins = true;
@@ -287,7 +287,7 @@ std::string man_page(const CLI::App& app) {
   return page;
 }
 
-/// What is wrong with a number that CLI11 would take for another one; a unit may follow it.
+/// Describes the error in a number that CLI11 would read as another one; a unit may follow the number.
 template <class Number>
 std::string wrong_number(const std::string& text) {
   if (std::is_unsigned_v<Number> && text.starts_with('-'))
@@ -316,7 +316,7 @@ void format_help(CLI::App& app) {
 
 void refuse_wrong_numbers(CLI::App& app) {
   for (auto* option : app.get_options(std::function<bool(CLI::Option*)>{})) {
-    const auto type = option->get_type_name();  // what comes first is checked first
+    const auto type = option->get_type_name();  // the first one is checked first
     if (type.starts_with("UINT")) option->transform(CLI::Validator(wrong_number<std::uint64_t>, ""));
     if (type.starts_with("INT")) option->transform(CLI::Validator(wrong_number<std::int64_t>, ""));
   }

@@ -21,13 +21,12 @@
 
 namespace {
 
-/// The exit code: `code`, or 1 if this text, or what was printed before it, cannot be written to standard
-/// output.
+/// Returns the exit code: `code`, or 1 if this text or earlier output cannot be written to standard output.
 int print_last(int code, const std::string& text = {}) {
   const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   if (written && std::ferror(stdout) == 0) return code;
   const std::string why =
-      written ? "" : fmt::format(" ({})", std::strerror(errno));  // who failed before has not kept it
+      written ? "" : fmt::format(" ({})", std::strerror(errno));  // an earlier failure has not kept errno
   std::fputs(
       fmt::format(
           "roost: standard output: cannot be written{}; check the directory, its permissions and its space\n",
@@ -39,8 +38,8 @@ int print_last(int code, const std::string& text = {}) {
 
 }  // namespace
 
-// Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, 3 there is no answer,
-// above 100 the command line was wrong.
+// Exit codes: 0 success, 1 failure (one line on stderr says why), 2 a wrong answer, 3 no answer, above 100 a
+// wrong command line.
 int main(int argc, char** argv) {
   CLI::App app("roost: hash tables for GPUs and CPUs");
   app.name("roost");
@@ -52,7 +51,7 @@ int main(int argc, char** argv) {
   };
   app.add_option_function<std::string>("--generate", generate, "Prints a completion script or the man page")
       ->check(CLI::IsMember({"bash", "zsh", "man"}))
-      ->group("");  // for those who make packages
+      ->group("");  // for packagers
   add_info(app);
   add_bench(app);
   add_voxels(app);
@@ -83,7 +82,7 @@ int main(int argc, char** argv) {
     return 1;
   } catch (const std::exception& e) {
     std::fputs(fmt::format("roost: {}\n", e.what()).c_str(),
-               stderr);  // fmt::print throws where nobody hears it
+               stderr);  // fmt::print would throw with nothing to catch it
     return 1;
   }
   return print_last(0);

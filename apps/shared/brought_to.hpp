@@ -6,7 +6,7 @@
 
 namespace roost::tools {
 
-/// Data of the host as a place can use them: themselves, or a copy.
+/// Host data that a place can use: the data itself, or a copy.
 template <class T>
 std::span<const T> brought_to(const host&, std::span<const T> data) {
   return data;

@@ -23,15 +23,15 @@ using namespace std::literals;
 
 struct text_piece {
   big_string text;
-  bool first = false, last = false;  ///< nothing comes before or behind it
-  bool returns = false;              ///< lines end with CR: there is no LF
+  bool first = false, last = false;  ///< whether it is the first and the last piece
+  bool returns = false;              ///< lines end with CR alone: there is no LF
   bool parsed = false;
   std::vector<std::string_view> fields, texts;
-  std::pmr::monotonic_buffer_resource made;  ///< fields and texts that the file does not have as they are
+  std::pmr::monotonic_buffer_resource made;  ///< memory of fields and texts that differ from the file
 
-  // Of a CSV:
+  // For CSV files:
   std::size_t consumed = 0;  ///< bytes; what is left is a row that does not end here
-  std::size_t lines = 0;     ///< in what is consumed
+  std::size_t lines = 0;     ///< in the consumed bytes
   std::size_t skipped = 0;   ///< bad lines
   std::size_t bad_line = 0;  ///< the first of them, counted from 0
   std::string why;           ///< what is wrong with it
@@ -64,8 +64,7 @@ namespace {
   throw invalid_argument(fmt::format("{}: {}", file, why));
 }
 
-/// A hint if the header looks as if something else than the delimiter were between its columns, or as if it
-/// were UTF-16.
+/// A hint if the header seems to have a different delimiter, or to be UTF-16.
 std::string hint_of(const std::vector<std::string>& names) {
   for (const auto& name : names) {
     if (name.find('\0') != name.npos)
@@ -80,10 +79,10 @@ std::string hint_of(const std::vector<std::string>& names) {
   return {};
 }
 
-constexpr auto several = static_cast<std::size_t>(-1);  // instead of a column: more than one has the name
+constexpr auto several = static_cast<std::size_t>(-1);  // instead of a number: more than one has the name
 
-/// The fields of the row that is being parsed. Nothing may be thrown through libcsv, so it remembers that
-/// memory is out.
+/// The fields of the row that is being parsed. Exceptions must not pass through libcsv, so it remembers that
+/// memory ran out.
 class row_parser {
  public:
   explicit row_parser(char delimiter) : delimiter_(delimiter) { start(); }
@@ -91,20 +90,20 @@ class row_parser {
   row_parser(const row_parser&) = delete;
   row_parser& operator=(const row_parser&) = delete;
 
-  /// Forgets all, also what was parsed of a row.
+  /// Clears everything, including a partly parsed row.
   void restart() {
     csv_free(&parser_);
     start();
   }
 
-  /// Parses a piece of text with at most one end of a row. Returns how many bytes of it could be.
+  /// Parses a piece of text with at most one end of a row. Returns how many bytes could be parsed.
   std::size_t parse(std::string_view piece) {
     const auto parsed = csv_parse(&parser_, piece.data(), piece.size(), on_field, on_row, this);
     expect_memory();
     return parsed;
   }
 
-  /// The text has ended. Returns whether it could end here.
+  /// Ends the text. Returns whether it may end here.
   bool finish() {
     const int status = csv_fini(&parser_, on_field, on_row, this);
     expect_memory();
@@ -183,7 +182,7 @@ class plain_row {
 
   std::size_t size() const { return size_; }
   std::string_view operator[](std::size_t field) const { return range(field, field + 1); }
-  /// The text of some fields that stand side by side.
+  /// The text of some adjacent fields.
   std::string_view range(std::size_t first, std::size_t last) const {
     return first == last ? std::string_view{}
                          : line_.substr(begins_[first], begins_[last] - 1 - begins_[first]);
@@ -195,10 +194,10 @@ class plain_row {
   std::size_t size_ = 0;
 };
 
-/// Goes through the rows of a piece. Lines without quotes are rows as they are; the others go through libcsv.
+/// Parses the rows of a piece. Lines without quotes are split directly; all others go through libcsv.
 class piece_parser {
  public:
-  /// `columns`: how many the header has.
+  /// `columns`: the number of the header's columns.
   piece_parser(text_piece& piece, const csv_format& format, const csv_choice& choice, std::size_t columns)
       : piece_(piece),
         text_(piece.text),
@@ -215,7 +214,7 @@ class piece_parser {
 
   void parse() {
     const auto rows =
-        text_.size() / std::max<std::size_t>(columns_, 32);  // likely, or as many as there may be
+        text_.size() / std::max<std::size_t>(columns_, 32);  // the likely number, or the most possible
     piece_.fields.reserve(rows * choice_.fields.size());
     if (choice_.text) piece_.texts.reserve(rows);
     while (at_ < text_.size() && parse_line()) {
@@ -224,7 +223,7 @@ class piece_parser {
     piece_.lines = line_;
   }
 
-  /// Parses the first row alone. False if it does not end here.
+  /// Parses only the first row. False if it does not end in this piece.
   bool parse_header(std::vector<std::string>& names, bool& crlf) {
     while (at_ < text_.size()) {
       const auto before = at_;
@@ -241,7 +240,7 @@ class piece_parser {
   }
 
  private:
-  /// False where the text ends within a row, or at a bad line that may not be skipped.
+  /// False if the text ends within a row, or at a bad line that must not be skipped.
   bool parse_line() {
     find_end();
     auto line = text_.substr(at_, line_end_ - at_);
@@ -276,7 +275,7 @@ class piece_parser {
     return true;
   }
 
-  /// Parses a row into row_, which is left empty if a bad line was skipped, or a line is empty.
+  /// Parses a row into row_, which stays empty if a bad line was skipped or the line is empty.
   bool parse_row_of_any_kind() {
     const auto begin = at_, first_line = line_;
     auto second = begin;
@@ -318,14 +317,14 @@ class piece_parser {
     }
   }
 
-  /// Where the next LF is, or the end of the text: looked for once, also in a text of CR alone.
+  /// Finds the next LF, or the end of the text: searches only once, even if lines end with CR alone.
   void find_end() {
     if (line_end_known_ && at_ <= line_end_) return;
     line_end_ = std::min(text_.find('\n', at_), text_.size());
     line_end_known_ = true;
   }
 
-  /// Where the line ends that begins here, its end included; CR alone is one.
+  /// The end of the line that begins here, after its line end, which may be CR alone.
   std::size_t piece_end() {
     find_end();
     const auto next = std::min(line_end_ + 1, text_.size());
@@ -342,7 +341,7 @@ class piece_parser {
     }
   }
 
-  /// Fields as one: each but the last behind its size.
+  /// Several fields as one: each but the last is preceded by its size.
   template <class Row>
   std::string_view joined(const Row& row, const std::vector<std::size_t>& columns) {
     made_.clear();
@@ -389,7 +388,7 @@ class piece_parser {
   std::size_t columns_;
   row_parser row_;
   plain_row plain_;
-  bool side_by_side_ = false;  // the columns of the text, of which there is one at least
+  bool side_by_side_ = false;  // whether the text's columns are adjacent, and at least one
   bool has_quotes_ = false, has_returns_ = false;
   std::size_t at_ = 0, line_ = 0, line_end_ = 0;
   bool line_end_known_ = false;
@@ -421,7 +420,7 @@ void text_reader::read_lines(big_string& text) {
   }
 }
 
-/// Takes what was read of a text with CRs alone, up to one of them.
+/// Takes text with CRs alone that was already read, up to a CR.
 void text_reader::take_lines(big_string& text) {
   const auto rest = std::string_view(carry_).substr(carry_taken_);
   const auto least = std::max(piece_bytes_, std::exchange(least_, 0));
@@ -472,9 +471,9 @@ bool text_reader::accept(std::shared_ptr<text_piece>&) { return true; }
 
 namespace {
 
-/// How many rows a text has, at most.
+/// The most rows that a text can have.
 std::size_t rows_in(std::string_view text) {
-  constexpr std::size_t step = 255;  // which a byte can count
+  constexpr std::size_t step = 255;  // the most that a byte can count
   std::size_t rows = 1;
   for (std::size_t at = 0; at < text.size(); at += step) {
     const auto part = text.substr(at, step);
@@ -492,7 +491,7 @@ bool text_reader::read(text_rows& rows, std::size_t most_bytes, std::size_t most
   const auto rows_before = rows.fields.size();
   std::atomic<std::size_t> parsed_rows{rows_before};
   using shared_piece = std::shared_ptr<text_piece>;
-  std::vector<shared_piece> wait;  // there is no room for their rows
+  std::vector<shared_piece> wait;  // pieces for whose rows there is no room
   const auto first = [&](tbb::flow_control& control) -> shared_piece {
     shared_piece piece;
     if (asked_for < most_bytes && parsed_rows < most_rows) {
@@ -518,7 +517,7 @@ bool text_reader::read(text_rows& rows, std::size_t most_bytes, std::size_t most
   };
   bool any = false;
   const auto add = [&](shared_piece piece) {
-    if (!piece->parsed && !any) {  // the first one comes in any case
+    if (!piece->parsed && !any) {  // the first one is always added
       parse(*piece);
       piece->parsed = true;
     }
@@ -562,7 +561,7 @@ void line_reader::parse(text_piece& piece) const {
     const auto end = std::min(text.find(mark, at), text.size());
     auto line = text.substr(at, end - at);
     if (line.ends_with('\r'))
-      line.remove_suffix(1);  // of CR and LF, of which the end of the text has but one
+      line.remove_suffix(1);  // of CR and LF; at the end of the text, the LF may be missing
     piece.fields.push_back(line);
     at = end + 1;
   }
@@ -625,9 +624,9 @@ void csv_reader::parse(text_piece& piece) const {
 }
 
 bool csv_reader::accept(std::shared_ptr<text_piece>& piece) {
-  if (!open_.empty()) {  // the piece does not begin with a row: once more, with what came before
+  if (!open_.empty()) {  // the piece does not begin with a row: parsed again with the text before it
     open_ += piece->text;
-    if (!piece->last && open_.size() < 2 * tried_) return false;  // so that all tries together stay few
+    if (!piece->last && open_.size() < 2 * tried_) return false;  // so that the total work stays small
     piece = piece->unparsed();
     piece->text = std::exchange(open_, {});
     parse(*piece);

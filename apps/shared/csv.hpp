@@ -22,7 +22,7 @@
 
 namespace roost::tools {
 
-/// One column of rows of fields, which must stay where they are.
+/// One column of rows of fields; the fields must not move.
 class text_column {
  public:
   text_column() = default;
@@ -42,39 +42,39 @@ class text_column {
   std::size_t stride_ = 1, size_ = 0;
 };
 
-/// Some of the text of a file, and what was found in it.
+/// A piece of a file's text, and the rows found in it.
 struct text_piece;
 
-/// Rows, in the order of their file. What they view lives as long as they do.
+/// Rows, in the order of their file. The text that they view lives as long as they do.
 struct text_rows {
-  /// Takes all away.
+  /// Removes everything.
   void clear();
 
   std::vector<std::shared_ptr<text_piece>> pieces;
-  big_vector<std::string_view> fields;  ///< of a CSV: those that were chosen; else the lines
-  big_vector<std::string_view> texts;   ///< of a CSV, if chosen: rows as they are written, without an end
+  big_vector<std::string_view> fields;  ///< of a CSV: the chosen ones; otherwise the lines
+  big_vector<std::string_view> texts;   ///< of a CSV, if chosen: rows as written, without line ends
   std::size_t bytes = 0;                ///< of the pieces
 };
 
-/// About what a thread parses at a time: a huge page.
+/// About how much a thread parses at a time: a huge page.
 inline constexpr std::size_t text_piece_bytes = std::size_t{2} << 20;
 
-/// Text by pieces: one thread reads, all parse, and what they find is taken in the order of the file. A byte
-/// order mark of UTF-8 at the beginning is left out, and UTF-16 and UTF-32 are refused.
+/// Reads text in pieces: one thread reads, all parse, and the results are taken in the order of the file. A
+/// byte order mark of UTF-8 at the beginning is left out, and UTF-16 and UTF-32 are refused.
 class text_reader {
  public:
   virtual ~text_reader();
   text_reader(const text_reader&) = delete;
   text_reader& operator=(const text_reader&) = delete;
 
-  /// Adds rows until `rows` has so many bytes of text, or a piece more, or so many rows; it must have fewer
-  /// before. Returns whether there may be more.
+  /// Adds rows until `rows` has `most_bytes` bytes of text, or up to a piece more, or `most_rows` rows;
+  /// before the call it must have fewer. Returns whether there may be more.
   bool read(text_rows& rows, std::size_t most_bytes = unlimited, std::size_t most_rows = unlimited);
 
   /// The option --output: with a file, progress is shown on a terminal even if standard output is one.
   void rows_go_to(const std::string& output) { progress_.rows_go_to(output); }
 
-  /// Says on stderr what was left out, if anything was.
+  /// Reports on stderr what was left out, if anything.
   virtual void report_skipped() const;
 
  protected:
@@ -82,11 +82,11 @@ class text_reader {
 
   /// Text up to the end of a line, or all that is left; null at the end.
   std::shared_ptr<text_piece> next_piece();
-  /// The next piece begins with this, and is more than twice as long.
+  /// The next piece begins with this text, and is more than twice as long.
   void put_back(std::string_view text);
-  /// Finds rows, of which the first begins where the piece does. Several threads call it at once.
+  /// Finds rows; the first begins at the beginning of the piece. Called from several threads at once.
   virtual void parse(text_piece& piece) const = 0;
-  /// Checks what was found, knowing all that came before. False: there is nothing to be added.
+  /// Checks the rows found, given all earlier pieces. False: there is nothing to add.
   virtual bool accept(std::shared_ptr<text_piece>& piece);
 
   const std::string& name() const { return source_.name(); }
@@ -98,18 +98,18 @@ class text_reader {
   void take_lines(big_string& text);
 
   const host& cpu_;
-  file_progress progress_;  // which begins before the source waits for its first bytes
+  file_progress progress_;  // begins before the source waits for its first bytes
   text_source source_;
   std::size_t piece_bytes_;
   bool begun_ = false, ended_ = false, returns_ = false;
-  big_string carry_;             // what was read behind the last piece: of a text with CRs, all the text
+  big_string carry_;             // what was read after the last piece; for a text with CRs, all the text
   std::size_t carry_taken_ = 0;  // how much of it is in pieces
   std::size_t least_ = 0;        // of the next piece
-  std::deque<std::shared_ptr<text_piece>> waiting_;  // not parsed: they had too many rows
+  std::deque<std::shared_ptr<text_piece>> waiting_;  // not parsed, because they had too many rows
 };
 
-/// Reads the lines of a file, without their ends, as fields. They end with LF, or CR and LF; in a text
-/// without any LF they end with CR. Other CRs belong to the line.
+/// Reads the lines of a file, without their ends, as fields. They end with LF, or with CR and LF; in a text
+/// without any LF, with CR. Other CRs belong to the line.
 class line_reader final : public text_reader {
  public:
   /// `cpu` must live as long as the reader, here and below.
@@ -119,33 +119,33 @@ class line_reader final : public text_reader {
   void parse(text_piece& piece) const override;
 };
 
-/// What to do with a line that is no row of the table: skip it, or fail. `refuse` is to fail where no option
-/// --bad-lines is offered.
+/// What to do with a line that is not a row of the table: skip it, or fail. `refuse` is `fail` for commands
+/// without the option --bad-lines.
 enum class bad_lines { fail, skip, refuse };
 
 struct csv_format {
   char delimiter = ',';
   bad_lines on_bad = bad_lines::fail;
-  std::size_t piece_bytes = text_piece_bytes;  ///< about what a thread parses at a time
+  std::size_t piece_bytes = text_piece_bytes;  ///< about how much a thread parses at a time
 };
 
-/// What a csv_reader takes of each row.
+/// The parts of each row that a csv_reader takes.
 struct csv_choice {
-  /// The fields, and the columns that each is made of. A field of several columns is different for rows that
-  /// differ in any of them; split_key takes it apart.
+  /// The fields, and the columns of each. Fields of several columns differ if rows differ in any of them;
+  /// split_key splits such a field.
   std::vector<std::vector<std::size_t>> fields;
-  /// The columns of the row as it is written, ascending; without a value it is not taken.
+  /// The columns of the row's text, ascending; without a value, the text is not taken.
   std::optional<std::vector<std::size_t>> text;
 };
 
 /// Reads a CSV file as RFC 4180 defines it: delimiters; quotes around fields with delimiters, quotes or line
-/// ends; lines that end with CR and LF, LF, or CR. Blanks belong to the fields, empty lines to none, and a
-/// byte order mark of UTF-8 is left out.
+/// ends; lines that end with CR and LF, LF, or CR. Blanks belong to the fields, empty lines are ignored, and
+/// a byte order mark of UTF-8 is left out.
 ///
-/// A bad line has a quote where none may be, or more or fewer fields than the header. What follows a quote
-/// that is never closed is read again from the next line on. Throws roost::invalid_argument, one line that
-/// starts with the name of the file, for a file that cannot be read, has no header, or has a bad line where
-/// none may be skipped.
+/// A bad line has a misplaced quote, or more or fewer fields than the header. After a quote that is never
+/// closed, reading resumes at the next line. Throws roost::invalid_argument, one line that starts with the
+/// name of the file, for a file that cannot be read, has no header, or has a bad line that must not be
+/// skipped.
 class csv_reader final : public text_reader {
  public:
   /// Reads the header.
@@ -171,10 +171,10 @@ class csv_reader final : public text_reader {
   csv_format format_;
   csv_choice choice_;
   std::vector<std::string> names_;
-  std::unordered_map<std::string_view, std::size_t> columns_;  // of each name: the only one, or `several`
+  std::unordered_map<std::string_view, std::size_t> columns_;  // the column of each name, or `several`
   bool crlf_ = false;
   std::size_t lines_ = 0;      // before the next piece
-  big_string open_;            // a row that has begun and not ended in the pieces before
+  big_string open_;            // a row that began in earlier pieces and has not ended
   std::size_t tried_ = 0;      // how much of it has been parsed
   std::size_t skipped_ = 0;    // bad lines
   std::string first_skipped_;  // which line, and what is wrong with it
@@ -188,26 +188,26 @@ struct csv_file {
 
   std::size_t rows() const { return table.fields.size() / names.size(); }
   text_column fields(std::size_t column) const { return {table.fields, column, names.size()}; }
-  /// As csv_reader::column.
+  /// Like csv_reader::column.
   std::size_t column(std::string_view column) const;
 };
 
-/// Reads all fields of a file. Throws as csv_reader does. Lines that were skipped are told on stderr if other
-/// ones are left.
+/// Reads all fields of a file. Throws as csv_reader does. Reports skipped lines on stderr if any lines are
+/// left.
 csv_file read_csv(const std::string& file, csv_format format);
 
-/// Which column has a name. Throws roost::invalid_argument, which begins with `file`, if none has, or
-/// several have.
+/// The column with a name. Throws roost::invalid_argument, whose text begins with `file`, if there is none or
+/// more than one.
 std::size_t find_name(const std::string& file, const std::vector<std::string>& names,
                       std::string_view column);
 
-/// The fields of a key that was made of `columns` of them.
+/// The fields of a key that consists of `columns` fields.
 std::vector<std::string_view> split_key(std::string_view key, std::size_t columns);
 
-/// A name from a file as a message of one line can hold it.
+/// A name from a file, in a form that fits in a one-line message.
 std::string printable(std::string_view name);
 
-/// Adds a field to a row, in quotes where it needs them.
+/// Adds a field to a row, in quotes if it needs them.
 void append_field(std::string& row, std::string_view field, char delimiter);
 
 }  // namespace roost::tools

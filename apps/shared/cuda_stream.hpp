@@ -5,7 +5,7 @@
 
 namespace roost {
 
-/// A stream of the current device that goes with its scope.
+/// A stream of the current device, destroyed at the end of its scope.
 class owned_stream {
  public:
   owned_stream() {

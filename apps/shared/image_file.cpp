@@ -18,7 +18,7 @@
 namespace roost::tools {
 namespace {
 
-/// `bytes`: all of the file, or how it begins.
+/// `bytes`: the whole file, or its beginning.
 file_kind kind_of_bytes(const std::string& bytes) {
   if (bytes.starts_with("SIMPLE  =")) return file_kind::fits;
   return is_still(bytes) ? file_kind::picture : file_kind::other;
@@ -26,9 +26,9 @@ file_kind kind_of_bytes(const std::string& bytes) {
 
 bool is_gzip(const std::string& bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-/// What a file of gzip holds, as FITS files often are kept.
+/// The contents of a gzip file, in which FITS files are often stored.
 std::string unpacked(const std::string& file) {
-  constexpr std::size_t most = 8 * pixels_most + (std::size_t{1} << 24);  // pixels, and heads
+  constexpr std::size_t most = 8 * pixels_most + (std::size_t{1} << 24);  // pixels, and headers
   text_source source(file);
   std::string bytes;
   for (std::size_t size = 0;;) {
@@ -50,9 +50,9 @@ std::string fits_reason(int status) {
   return text;
 }
 
-/// Gives pixels without a number what lies around them, so that a gap ends where its surroundings do.
+/// Fills pixels without a number from those around them.
 void fill_gaps(grey_image& image, std::vector<std::size_t> gaps) {
-  constexpr int rounds = 8;  // reaches the middle of a saturated star; what is farther from all has `usual`
+  constexpr int rounds = 8;  // reaches the middle of a saturated star; farther pixels get the mean
   const auto w = static_cast<std::size_t>(image.width), h = static_cast<std::size_t>(image.height);
   for (int round = 0; round < rounds && !gaps.empty(); ++round) {
     std::vector<std::size_t> left, filled;
@@ -81,7 +81,7 @@ void fill_gaps(grey_image& image, std::vector<std::size_t> gaps) {
     image.pixels[gap] = known == 0 ? 0.f : static_cast<float>(sum / static_cast<double>(known));
 }
 
-/// Goes to the first part that is a picture. Returns the numbers of its pixels along each axis.
+/// Goes to the first part that is a picture. Returns its number of pixels along each axis.
 std::vector<long> find_picture(const std::string& file, fitsfile* fits, int& status) {
   int parts = 0;
   fits_get_num_hdus(fits, &parts, &status);
@@ -97,7 +97,7 @@ std::vector<long> find_picture(const std::string& file, fitsfile* fits, int& sta
   return {};
 }
 
-/// The bytes that a part needs from where its data begin: cfitsio reads zeros where a file was cut off.
+/// The bytes that a part's data need: beyond the end of a truncated file, cfitsio reads zeros.
 double bytes_of_data(fitsfile* fits, double pixels, int& status) {
   if (!fits_is_compressed_image(fits, &status)) {
     int bits = 0;
@@ -115,14 +115,14 @@ double bytes_of_data(fitsfile* fits, double pixels, int& status) {
 class fits_picture {
  public:
   std::size_t width = 0, height = 0;
-  std::size_t planes = 1;    // that are added up
+  std::size_t planes = 1;    // added up
   bool lowest_first = true;  // of its rows
 
-  /// `bytes`: of the file, which are used until the end.
+  /// `bytes`: the file, which must outlive this.
   fits_picture(const std::string& file, std::string& bytes)
       : file_(file), memory_(bytes.data()), size_(bytes.size()) {
     fitsfile* fits = nullptr;
-    // Of a name cfitsio would take brackets and the like for commands.
+    // In a file name, cfitsio would take brackets and the like for commands.
     fits_open_memfile(&fits, "picture", READONLY, &memory_, &size_, 0, nullptr, &status_);
     expect_good();
     fits_.reset(fits);
@@ -132,14 +132,14 @@ class fits_picture {
     expect_size(file, sides[0], sides[1]);
     width = static_cast<std::size_t>(sides[0]);
     height = static_cast<std::size_t>(sides[1]);
-    // Three planes are colours. Of others the first one is the picture.
+    // Three planes are colours. Otherwise the first plane is the picture.
     if (sides.size() > 2 && sides[2] == 3) planes = 3;
     LONGLONG head = 0, data = 0, end = 0;
     fits_get_hduaddrll(fits, &head, &data, &end, &status_);
     const std::size_t pixels = width * height;
     const double needed = bytes_of_data(fits, static_cast<double>(pixels * planes), status_);
     expect_good();
-    // No file is so much smaller than its picture, unless its head lies.
+    // No file is this much smaller than its picture, unless its header is wrong.
     if (static_cast<double>(data) + needed > static_cast<double>(bytes.size()) || pixels / 256 > bytes.size())
       refuse(file, "was cut off: it has fewer pixels than its head says; get the file again");
 
@@ -149,7 +149,7 @@ class fits_picture {
     lowest_first = std::string_view(order) != "TOP-DOWN";
   }
 
-  /// use(number of a pixel from the top on, a value) for each plane.
+  /// use(pixel, value) for the pixels of each plane, numbered from the top.
   template <class Use>
   void each_pixel(const Use& use) {
     const std::size_t rows_at_once = std::max<std::size_t>(1, 65536 / width);
@@ -159,7 +159,7 @@ class fits_picture {
         const std::size_t n = std::min(rows_at_once, height - row) * width;
         long first[9] = {1, static_cast<long>(row) + 1, static_cast<long>(plane) + 1, 1, 1, 1, 1, 1, 1};
         double none = std::numeric_limits<double>::quiet_NaN();
-        int any_none = 0;  // which cfitsio writes to, asked or not
+        int any_none = 0;  // cfitsio always writes to it
         fits_read_pix(fits_.get(), TDOUBLE, first, static_cast<LONGLONG>(n), &none, block.data(), &any_none,
                       &status_);
         expect_good();
@@ -203,7 +203,7 @@ grey_image read_fits(const std::string& file, std::string bytes) {
     most = std::max(most, value);
     mean += (value - mean) / ++count;
   });
-  // Numbers that a float would round lose their mean; those beyond its range are scaled.
+  // The mean is subtracted from numbers that a float would round; those beyond its range are scaled.
   const double largest = std::max(std::abs(least), std::abs(most));
   const double zero = count != 0 && largest > 1 << 20 ? mean : 0;
   const double scale = count != 0 && largest > 0 && (largest > 1e30 || largest < 1e-30) ? 1 / largest : 1;

@@ -9,7 +9,8 @@ namespace {
 
 using roost::kernels::check;
 
-/// The driver's library that knows links, NVML, if it is here. (Neither its header nor the library need be.)
+/// The driver's library for links, NVML, if it is installed. (Neither its header nor the library is
+/// required.)
 class link_counter {
   using call = int (*)();
   using device_by_bus = int (*)(const char* bus, void** device);
@@ -32,7 +33,7 @@ class link_counter {
     dlclose(library_);
   }
 
-  /// NVLinks of a device that are on.
+  /// The active NVLinks of a device.
   int count(int device) const {
     char bus[32] = {};
     void* handle = nullptr;

@@ -29,7 +29,7 @@ std::string npy_header(std::string_view type, std::string_view shape) {
 }
 
 void npz_file::write(std::string_view bytes) {
-  constexpr std::size_t piece = 1 << 20;  // what waits is copied
+  constexpr std::size_t piece = 1 << 20;  // output_file copies each piece
   for (std::size_t i = 0; i < bytes.size(); i += piece) out_.write(bytes.substr(i, piece));
   at_ += bytes.size();
 }
@@ -40,7 +40,7 @@ void npz_file::add(std::string_view name, std::string_view type, std::string_vie
   auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(head.data()), head.size());
   sum = crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
   const std::uint64_t size = head.size() + bytes.size(), begin = at_;
-  // A reader looks for 64 bits where all of the 32 are set.
+  // A reader expects a 64-bit number if all 32 bits are set.
   const bool long_size = size >= short_of_, long_place = begin >= short_of_;
   const auto short_size = long_size ? 0xffffffffu : static_cast<std::uint32_t>(size);
   const auto sizes = long_size ? little(size) + little(size) : std::string();

@@ -17,7 +17,7 @@
 namespace roost::tools {
 namespace {
 
-/// What Windows writes for what is not finite: 1.#QNAN, -1.#IND000, 1.#INF00.
+/// Numbers that are not finite, as Windows writes them: 1.#QNAN, -1.#IND000, 1.#INF00.
 bool not_finite_of_windows(std::string_view word) {
   if (word.starts_with('-')) word.remove_prefix(1);
   if (!word.starts_with("1.#")) return false;
@@ -45,7 +45,8 @@ std::optional<double> number_of(std::string_view word) {
   const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), result);
   if (failure == std::errc{} && end == word.data() + word.size()) return result;
   if (not_finite_of_windows(word)) return std::numeric_limits<double>::quiet_NaN();
-  // What from_chars leaves to us: hexadecimal ones, Fortran's exponents, too small ones, names of NaNs.
+  // Numbers that from_chars does not read: hexadecimal ones, Fortran's exponents, too small ones, names of
+  // NaNs.
   std::string copy(word);
   const auto digits = copy.find_first_not_of("+-.0123456789");
   if (digits != 0 && digits != copy.npos && (copy[digits] == 'D' || copy[digits] == 'd')) copy[digits] = 'e';

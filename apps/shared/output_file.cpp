@@ -20,7 +20,7 @@ output_file::output_file(std::string file) : file_(std::move(file)) {
     descriptor_ = STDOUT_FILENO;
     return;
   }
-  // One that is there must be one that may be written.
+  // An existing file must be writable.
   descriptor_ = open(file_.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor_ < 0 && errno != ENOENT) refuse();
   struct stat facts = {};
@@ -35,14 +35,15 @@ output_file::output_file(std::string file) : file_(std::move(file)) {
   if (there && fchmod(descriptor_, facts.st_mode & 07777) != 0) refuse();
 }
 
-/// No other program has this name; what is there is of one that was ended.
+/// No other running program uses this name; an existing file is left from a program that was killed.
 std::string output_file::name_of_part() const {
   auto name = fmt::format("{}.{}.part", target_, getpid());
   unlink(name.c_str());
   return name;
 }
 
-/// A file without a name is the best: whatever ends the program takes it away. Some file systems have none.
+/// A file without a name is best: it disappears however the program ends. Some file systems do not support
+/// it.
 void output_file::open_part() {
   const auto parent = std::filesystem::path(target_).parent_path();
   descriptor_ = open(parent.empty() ? "." : parent.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -96,7 +97,7 @@ namespace {
 
 using file_number = std::pair<dev_t, ino_t>;
 
-/// What a file is whatever its name; none of what is not there, or is no file.
+/// The identity of a file, whatever its name; nothing if it does not exist or is not a file.
 std::optional<file_number> number_of(bool found, const struct stat& facts) {
   if (!found || !S_ISREG(facts.st_mode)) return {};
   return file_number{facts.st_dev, facts.st_ino};

@@ -6,12 +6,12 @@
 #include <vector>
 
 /// \file
-/// Files that are written. What goes wrong is one line that starts with the name of the file.
+/// Output files. Errors are one line that starts with the name of the file.
 
 namespace roost::tools {
 
-/// Bytes on their way into a file, which appears as a whole in finish() and keeps what it had until then.
-/// Pipes and devices get them as they come. Throws roost::error where the file cannot be written.
+/// Writes bytes to a file, which is replaced as a whole in finish() and keeps its contents until then. Pipes
+/// and devices get the bytes at once. Throws roost::error if the file cannot be written.
 class output_file {
  public:
   /// An empty name is standard output.
@@ -25,7 +25,7 @@ class output_file {
     if (waiting_.size() >= piece) flush();
   }
 
-  /// Writes what waits, closes the file and puts it in its place.
+  /// Writes buffered bytes, closes the file and puts it in its place.
   void finish();
 
  private:
@@ -37,19 +37,19 @@ class output_file {
   [[noreturn]] void refuse() const;
 
   std::string file_, waiting_;
-  std::string target_, part_;  // where the finished file goes, and what it is called until then, if anything
+  std::string target_, part_;  // the name of the finished file, and its name until then, if any
   int descriptor_ = -1;
 };
 
 /// Throws roost::invalid_argument if an output would be written over a file that is read, by whatever name.
-/// Empty names are none; `-` among the inputs is standard input. Costs a look at each file.
+/// Empty names are ignored; `-` among the inputs is standard input. Reads the status of each file.
 void expect_other_files(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
 
-/// Throws roost::invalid_argument if two outputs would be written into one file. Empty names are none.
+/// Throws roost::invalid_argument if two outputs would be written into one file. Empty names are ignored.
 void expect_different_files(std::vector<std::string> outputs);
 
-/// Makes a directory, and those that it is in, where they are missing. Throws roost::error where that fails:
-/// `instead` is what the user can give.
+/// Makes a directory and its missing parents. Throws roost::error if that fails, with `instead` as what the
+/// user can give.
 void make_folder(const std::filesystem::path& folder, std::string_view instead = "another --out");
 
 }  // namespace roost::tools

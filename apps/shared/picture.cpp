@@ -43,7 +43,7 @@ struct view {
   vec right, down, away;  // the axes of the picture, of length 1
   double scale = 1;       // samples a voxel
   double left = 0, top = 0;
-  double front = 0;  // no voxel is nearer
+  double front = 0;  // a depth in front of all voxels
 
   double row(vec p) const { return dot(p, down) * scale + top; }
   double column(vec p) const { return dot(p, right) * scale + left; }
@@ -67,7 +67,7 @@ vec low_corner(std::uint32_t key) {
 
 constexpr vec cube{1, 1, 1};
 
-/// The view that shows all voxels as large as they fit.
+/// The view that shows all voxels as large as possible.
 view look(std::span<const std::uint32_t> words, const picture_options& options) {
   const double turn = options.turn * std::numbers::pi / 180,
                tilt = options.look_down * std::numbers::pi / 180;
@@ -115,8 +115,8 @@ int face_of(seen s) { return static_cast<int>(s & 3); }
 class z_buffer {
  public:
   z_buffer(const view& from, int side) : from_(from), side_(side), seen_(std::size_t(side) * side, nothing) {
-    // A ray crosses the two planes of a cube across an axis one after the other. Nearly parallel to
-    // them is parallel enough.
+    // A ray crosses the two planes of a cube across an axis one after the other. Nearly parallel rays count
+    // as parallel.
     const auto steps = [](double away) {
       return 1 / (std::abs(away) < 1e-6 ? std::copysign(1e-6, away) : away);
     };
@@ -179,11 +179,11 @@ class z_buffer {
 /// itself: a voxel has no normal.
 class shading {
  public:
-  /// `words`: ascending, if their classes or shades are the colours; otherwise these tell where a voxel is.
+  /// `words`: ascending, if their classes or shades are the colours; otherwise these show where a voxel is.
   shading(const z_buffer& buffer, const view& from, const box& all, std::span<const std::uint32_t> words,
           const picture_options& options)
       : buffer_(buffer), from_(from), all_(all), words_(words), options_(options) {
-    // Where cubes are large enough to be seen, so are their faces: the top, and two sides.
+    // If cubes are large enough to be seen, their faces differ: the top, and two sides.
     const double visible = std::clamp((from.scale / samples - 3) / 5, 0.0, 1.0);
     const auto top = static_cast<std::size_t>(options.up);
     by_face_[top] = std::lerp(1.0, 1.15, visible);
@@ -218,7 +218,7 @@ class shading {
         sum = sum + white;
         continue;
       }
-      // Samples of one part of the surface have about the same light.
+      // Samples of the same part of the surface have about the same light.
       if (depth < 0 || std::abs(depth_of(s) - depth) > far_apart_) {
         depth = depth_of(s);
         light = light_at(r, c, depth);
@@ -278,7 +278,7 @@ class shading {
       n += 1, sx += x, sy += y, sz += z;
       sxx += x * x, sxy += x * y, syy += y * y, sxz += x * z, syz += y * z;
     }
-    // z = a x + b y + c, drawn to level a little, so that few points do not make it stand on edge.
+    // z = a x + b y + c, biased slightly towards level, so that a few points do not make it steep.
     const double cxx = sxx - sx * sx / n + level_, cyy = syy - sy * sy / n + level_;
     const double cxy = sxy - sx * sy / n, cxz = sxz - sx * sz / n, cyz = syz - sy * sz / n;
     const double determinant = cxx * cyy - cxy * cxy;
@@ -290,8 +290,7 @@ class shading {
       const auto s = buffer_.at(row + rows, column + columns);
       if (s == nothing) continue;
       const double slope = (depth + a * x + b * y - depth_of(s)) / length;
-      // A little is rounding, and what towers far above stands in front and takes no light from
-      // here.
+      // Small slopes are rounding, and parts far above are in front and take no light from here.
       hidden += std::clamp(slope - 0.1, 0.0, 1.0) * std::clamp(4 - slope, 0.0, 1.0);
     }
     const auto normal = unit(a * from_.right + b * from_.down + -1 * from_.away);

@@ -21,12 +21,12 @@ struct picture_options {
   int side = 1200;           ///< pixels, of a square picture
   axis up = axis::y;         ///< of the mesh
   bool upside_down = false;  ///< the axis points down, not up
-  double turn = 30;          ///< degrees that the eye goes around the up axis
+  double turn = 30;          ///< degrees by which the eye is turned around the up axis
   double look_down = 20;     ///< degrees that the eye is above the horizon
-  bool classes = false;      ///< colours tell the class of a voxel, not where it is
-  std::uint32_t grid = 0;    ///< not 0: shows all of a grid of this side, however few its voxels are
-  /// Not empty: one for each voxel, whose keys then ascend; colours go from dark blue (0) over green to
-  /// yellow (255) with it, not with where a voxel is.
+  bool classes = false;      ///< colours show the class of a voxel, not its position
+  std::uint32_t grid = 0;    ///< not 0: shows a whole grid of this side, however few its voxels
+  /// Not empty: one for each voxel, whose keys must then ascend; colours show these shades, from dark blue
+  /// (0) over green to yellow (255), not positions.
   std::span<const std::uint8_t> shades{};
 };
 
@@ -37,10 +37,10 @@ struct picture {
   std::vector<std::uint8_t> pixels;
 };
 
-/// Draws voxels, given by the keys that voxelize() makes, as cubes seen from afar, on white. The
-/// colour of a voxel is its position in the bounding box of all: x, y and z are red, green and
-/// blue; or its class, the two bits above the key, and then the keys ascend: 0 is the colour of
-/// stone, 1 blue, 2 green. No voxels make a white picture.
+/// Draws voxels, given by the keys that voxelize() makes, as cubes seen from afar, on white. The colour of a
+/// voxel is its position in the bounding box of all: x, y and z are red, green and blue; or its class, the
+/// two bits above the key (the keys must then ascend): 0 is the colour of stone, 1 blue, 2 green. Without
+/// voxels the picture is white.
 picture draw_voxels(const host& cpu, std::span<const std::uint32_t> words,
                     const picture_options& options = {});
 

@@ -21,7 +21,7 @@ inline void add_place_options(CLI::App& command, std::string& place, int& thread
       ->capture_default_str();
 }
 
-/// Resolves `auto`, `host` or `cuda`; throws device_error for a place that is not here.
+/// Resolves `auto`, `host` or `cuda`; throws device_error for a place that is not available.
 inline std::string choose_place(const std::string& wanted) {
   if (wanted == "auto") return cuda_here() ? "cuda" : "host";
   if (wanted == "cuda" && !cuda_compiled()) {

@@ -11,12 +11,12 @@
 
 namespace {
 
-/// The reading end of a pipe and the process that writes into it, until both are done with.
+/// The reading end of a pipe and the process that writes into it, until both are closed.
 struct writing_child {
   pid_t child = 0;
   int from = -1;
 
-  /// The exit code. A child that still writes finds nobody who reads, and ends.
+  /// Returns the exit code. A child that still writes gets a broken pipe, and ends.
   int wait() {
     if (from >= 0) close(std::exchange(from, -1));
     int status = 0;

@@ -58,14 +58,14 @@ constexpr std::array<type, 16> types{{{"char", {number::whole, 1}},
                                       {"double", {number::floating, 8}},
                                       {"float64", {number::floating, 8}}}};
 
-/// The type of a name; of no bytes if it is none.
+/// The type with a name; of 0 bytes if there is none.
 number_type type_of(std::string_view name) {
   const auto found = std::ranges::find(types, name, &type::name);
   return found == types.end() ? number_type{} : found->stored;
 }
 
-/// The rest of a line that began with `property`: TYPE NAME, or list TYPE TYPE NAME. Its value has no bytes
-/// if it is neither.
+/// The rest of a line that began with `property`: TYPE NAME, or list TYPE TYPE NAME. Its value has 0 bytes if
+/// it is neither.
 ply_property read_property(std::string_view line) {
   ply_property result;
   auto word = take_word(line);
@@ -80,13 +80,13 @@ ply_property read_property(std::string_view line) {
   return result;
 }
 
-/// The values of a body, one after the other.
+/// Reads the values of a body, one after the other.
 class body_reader {
  public:
   body_reader(std::string_view file, const ply_header& header)
       : rest_(file.substr(std::min(header.bytes, file.size()))), header_(header) {}
 
-  /// Passes over rows of so many bytes, as far as there are any; returns how many.
+  /// Skips rows of `bytes` bytes, as far as there are any; returns how many.
   std::uint64_t pass(std::uint64_t rows, std::size_t bytes) {
     rows = std::min<std::uint64_t>(rows, rest_.size() / bytes);
     rest_.remove_prefix(rows * bytes);
@@ -124,14 +124,14 @@ class body_reader {
   const ply_header& header_;
 };
 
-/// Where a value is: element, its property, and the number of the row; of a list, how many there are.
+/// The position of a value: the element, its property, the row and, in a list, the number of values.
 struct ply_place {
   std::size_t element, property;
   std::uint64_t row;
 };
 
-/// Reads all of a body. wanted(element, property): take_value(place, value) is to be called for each value,
-/// and take_list(place, count) before those of a list. Returns what is wrong with the body.
+/// Reads a whole body. wanted(element, property): take_value(place, value) is to be called for each value,
+/// and take_list(place, count) before those of a list. Returns what is wrong with the body, if anything.
 template <class Wanted, class TakeList, class TakeValue>
 std::string walk(std::string_view file, const ply_header& header, const Wanted& wanted,
                  const TakeList& take_list, const TakeValue& take_value) {
@@ -140,7 +140,7 @@ std::string walk(std::string_view file, const ply_header& header, const Wanted& 
     const auto& [name, count, properties] = header.elements[e];
     const auto place = [&, n = count](std::uint64_t i) { return fmt::format("{} {} of {}", name, i + 1, n); };
     if (properties.empty() && count != 0)
-      return fmt::format("{} has no properties", name);  // nothing would end this loop
+      return fmt::format("{} has no properties", name);  // this loop would not end
     bool any = header.ascii;
     std::size_t bytes = 0;
     for (std::size_t p = 0; p < properties.size(); ++p) {
@@ -187,7 +187,7 @@ std::string walk(std::string_view file, const ply_header& header, const Wanted& 
   throw invalid_argument(fmt::format("{}: {}", name, why));
 }
 
-/// Where a vertex has x, y and z.
+/// The properties x, y and z of a vertex.
 std::array<std::size_t, 3> axes_of(const std::string& name, const ply_element& vertex) {
   std::array<std::size_t, 3> result{};
   for (std::size_t a = 0; a < 3; ++a) {
@@ -236,7 +236,7 @@ ply_header read_ply_header(std::string_view file) {
       element.name = take_word(line);
       const bool known =
           std::ranges::find(header.elements, element.name, &ply_element::name) != header.elements.end();
-      // assimp takes digits at the front of a name for the element's count.
+      // assimp reads digits at the beginning of a name as the element's count.
       const bool named =
           std::isalpha(static_cast<unsigned char>(element.name.empty() ? '0' : element.name[0])) != 0;
       if (known || !named || !read_number(take_word(line), element.count) || !take_word(line).empty())

@@ -9,7 +9,7 @@
 
 namespace roost::tools {
 
-/// Shows what is going on, on a terminal only.
+/// Shows progress, only on a terminal.
 class progress_line {
  public:
   void show(const std::string& what) const {
@@ -23,13 +23,13 @@ class progress_line {
   bool on_ = isatty(STDERR_FILENO) == 1;
 };
 
-/// How much of a file has been read: five times a second, and not if rows go to a terminal, too.
+/// Shows how much of a file has been read: five times a second, and not if rows also go to a terminal.
 class file_progress {
  public:
   ~file_progress() {
     if (shown_) line_.clear();
   }
-  /// Where rows go: a file, or standard output if `output` is empty, as it is until this is called.
+  /// Sets where rows go: a file, or standard output if `output` is empty, which is the default.
   void rows_go_to(const std::string& output) { on_ = !output.empty() || isatty(STDOUT_FILENO) == 0; }
   /// `all`: bytes of the file, 0 if that is not known.
   void show(const std::string& name, std::size_t read, std::size_t all) {

@@ -46,7 +46,7 @@ std::string_view foreign_kind(std::string_view bytes) {
   return {};
 }
 
-/// Numbers of bytes that may be fewer than expected.
+/// Reads numbers from bytes that may be fewer than expected.
 class byte_reader {
  public:
   byte_reader(std::string_view bytes, bool little) : bytes_(bytes), little_(little) {}
@@ -63,7 +63,7 @@ class byte_reader {
   bool little_;
 };
 
-/// EXIF's orientation, from 1 to 8; 1 if none is told.
+/// EXIF's orientation, from 1 to 8; 1 if there is none.
 int orientation_of(std::string_view tiff) {
   const byte_reader reader(tiff, tiff.starts_with("II"));
   const std::size_t directory = reader.number(4, 4), entries = reader.number(directory, 2);
@@ -93,13 +93,13 @@ int orientation_of_jpeg(std::string_view bytes) {
   return 1;
 }
 
-/// Also checks the sums of a PNG's parts.
+/// Also checks the checksums of a PNG's chunks.
 int orientation_of_png(const std::string& file, std::string_view bytes) {
   const byte_reader reader(bytes, false);
   int orientation = 1;
   for (std::size_t at = 8; at + 12 <= bytes.size();) {
     const std::size_t size = reader.number(at, 4);
-    if (size > bytes.size() - at - 12) break;  // cut off: the decoder says so
+    if (size > bytes.size() - at - 12) break;  // cut off: the decoder reports it
     const auto part = bytes.substr(at + 4, 4 + size);
     if (crc32(0, reinterpret_cast<const Bytef*>(part.data()), static_cast<uInt>(part.size())) !=
         reader.number(at + 8 + size, 4))
@@ -111,7 +111,7 @@ int orientation_of_png(const std::string& file, std::string_view bytes) {
   return orientation;
 }
 
-/// What stb_image reads, and whether it wanted more.
+/// The input of stb_image, and whether it wanted more.
 struct source {
   std::string_view bytes;
   std::size_t at = 0;
@@ -138,7 +138,7 @@ constexpr stbi_io_callbacks callbacks{
       return from.at == from.bytes.size() ? 1 : 0;
     }};
 
-/// Colours as shades on white. `most`: of a colour.
+/// Colours as shades on white. `most`: the greatest value of a colour.
 template <class T>
 std::vector<float> shades_of(const T* colours, std::size_t pixels, int channels, float most) {
   std::vector<float> shades(pixels);
@@ -154,7 +154,7 @@ std::vector<float> shades_of(const T* colours, std::size_t pixels, int channels,
   return shades;
 }
 
-/// A picture turned and mirrored from how it is stored to how it is shown.
+/// A stored picture, rotated and mirrored as it is to be shown.
 grey_image shown(grey_image stored, int orientation) {
   if (orientation == 1) return stored;
   const bool swapped = orientation >= 5;
@@ -177,7 +177,7 @@ bool is_netpbm(std::string_view bytes) {
          (std::isspace(static_cast<unsigned char>(bytes[2])) || bytes[2] == '#');
 }
 
-/// PBM, PGM and PPM, as text and as bytes.
+/// PBM, PGM and PPM, in text and in bytes.
 class netpbm {
  public:
   netpbm(const std::string& file, std::string_view bytes) : file_(file), bytes_(bytes) {}
@@ -195,7 +195,7 @@ class netpbm {
     const auto w = static_cast<std::size_t>(image.width), h = static_cast<std::size_t>(image.height);
     const std::size_t channels = colours ? 3 : 1,
                       row = bits ? (w + 7) / 8 : w * channels * (most > 255 ? 2 : 1);
-    // As text, each number has a digit at least.
+    // In text, each number has at least one digit.
     if (at_ > bytes_.size() || (text ? w * channels : row) > (bytes_.size() - at_) / h) cut();
     image.pixels.reserve(w * h);
     const byte_reader reader(bytes_, false);
@@ -274,7 +274,7 @@ void expect_size(const std::string& file, long width, long height) {
 
 bool is_still(const std::string& bytes) {
   int width, height, colours;
-  const bool jpeg = bytes.starts_with("\xff\xd8\xff");  // much can stand before the size of one
+  const bool jpeg = bytes.starts_with("\xff\xd8\xff");  // much may precede the size of a JPEG
   return jpeg || is_netpbm(bytes) || !foreign_kind(bytes).empty() ||
          stbi_info_from_memory(data_of(bytes), size_of(bytes), &width, &height, &colours);
 }
@@ -309,7 +309,7 @@ grey_image read_still(const std::string& file, const std::string& bytes) {
   if (stbi_is_16_bit_from_memory(data, size)) {
     take(stbi_load_16_from_callbacks(&callbacks, &from, &image.width, &image.height, &channels, 0), 65535);
   } else if (bytes.starts_with("GIF8")) {
-    // Pixels that the first frame leaves open are transparent, whatever colour is said to lie behind.
+    // Pixels that the first frame does not cover are transparent, whatever background colour the file gives.
     std::string open = bytes;
     if (open.size() > 11) open[11] = 0;
     from.bytes = open;

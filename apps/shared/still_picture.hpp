@@ -3,7 +3,7 @@
 #include "image_file.hpp"
 
 /// \file
-/// PNG, JPEG and their like, as viewers show them.
+/// PNG, JPEG and similar files, as viewers show them.
 
 namespace roost::tools {
 
@@ -15,11 +15,11 @@ inline constexpr std::size_t pixels_most = std::size_t{1} << 28;
 /// Throws roost::invalid_argument for a picture that is too large.
 void expect_size(const std::string& file, long width, long height);
 
-/// Whether a file that begins so is a picture, be it one that read_still refuses.
+/// Whether a file that begins like this is a picture, even one that read_still refuses.
 bool is_still(const std::string& bytes);
 
-/// Reads the first picture of a file as shades from 0 to 255: on white where it is transparent, and turned
-/// and mirrored as its EXIF says. Gamma and colour profiles are not applied.
+/// Reads the first picture of a file as shades from 0 to 255: on white where it is transparent, and rotated
+/// and mirrored as its EXIF data say. Gamma and colour profiles are not applied.
 grey_image read_still(const std::string& file, const std::string& bytes);
 
 }  // namespace roost::tools

@@ -31,7 +31,7 @@ constexpr std::size_t head_bytes = 512;  // of a file or a frame: the mark of a 
 
 bool is_gzip(std::string_view head) { return head.starts_with(gzip_mark); }
 
-/// Whether a frame of Zstandard begins so, also of one of its first versions, or one that is to be skipped.
+/// Whether this begins a frame of Zstandard, including a skippable one or one of its first versions.
 bool is_zstd(std::string_view head) {
   if (head.size() < zstd_mark.size()) return false;
   const auto first = static_cast<unsigned char>(head[0]);
@@ -39,13 +39,13 @@ bool is_zstd(std::string_view head) {
   return first >> 4 == 5 && head.substr(1, 3) == "\x2a\x4d\x18";
 }
 
-/// Throws for a table that is no text. `head`: its first bytes; `what`: of what.
+/// Throws for a table that is not text. `head`: its first bytes; `what`: what they are of.
 void expect_no_table(const std::string& file, const char* what, std::string_view head) {
   using namespace std::literals;
   struct binary {
     std::string_view mark, kind, reader;
   };
-  // Text may begin with the letters alone.
+  // The letters alone may begin a text.
   for (const auto& [mark, kind, reader] : {binary{"PAR1\x15", "a Parquet file", "read_parquet"},
                                            binary{"ARROW1\0\0"sv, "an Arrow file", "read_ipc"}}) {
     if (!head.starts_with(mark)) continue;
@@ -55,7 +55,7 @@ void expect_no_table(const std::string& file, const char* what, std::string_view
   }
 }
 
-/// Throws for text that is packed in a way that is not undone here. `head`: its first bytes; `what`: of what.
+/// Throws for text in an unsupported compressed format. `head`: its first bytes; `what`: what they are of.
 void expect_text(const std::string& file, const char* what, std::string_view head) {
   using namespace std::literals;
   struct packed {
@@ -93,10 +93,10 @@ void expect_text(const std::string& file, const char* what, std::string_view hea
 
 }  // namespace
 
-/// Undoes the compression of frames, which may be written one after the other into one file.
+/// Decompresses frames, of which a file may contain several in succession.
 class text_source::decoder {
  public:
-  /// `head`: what has been read of the source.
+  /// `head`: the part of the source that has been read.
   decoder(text_source& source, std::string_view head) : source_(source) {
     stored_.resize(stored_bytes);
     input_ = {stored_.data(), head.copy(stored_.data(), head.size())};
@@ -105,7 +105,7 @@ class text_source::decoder {
   std::size_t read(std::span<char> to) {
     std::size_t size = 0;
     while (size < to.size() && (inside_ || begin_frame())) {
-      const auto decoded = (*frame_)(to.subspan(size));  // also without input: some may wait inside
+      const auto decoded = (*frame_)(to.subspan(size));  // also without input: output may be buffered inside
       size += decoded;
       if (decoded != 0 || !input_.empty() || !inside_) continue;
       if (!fill(1)) refuse_input(source_.name(), cut_off);
@@ -114,10 +114,10 @@ class text_source::decoder {
   }
 
  private:
-  static constexpr std::size_t stored_bytes = std::size_t{1} << 18;  // that are read at once
+  static constexpr std::size_t stored_bytes = std::size_t{1} << 18;  // read at once
   static constexpr const char* cut_off = "is cut off; get the file again";
 
-  /// Decodes some of input_ into `to`, and says when the frame has ended.
+  /// Decodes some of input_ into `to`, and reports the end of the frame.
   struct frame {
     explicit frame(decoder& of) : of(of) {}
     virtual ~frame() = default;
@@ -139,12 +139,12 @@ class text_source::decoder {
     std::size_t operator()(std::span<char> to) override {
       auto& input = of.input_;
       const auto room = static_cast<uInt>(std::min<std::size_t>(to.size(), UINT_MAX));
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input.data()));  // which is only read
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input.data()));  // only read
       stream.avail_in = static_cast<uInt>(input.size());
       stream.next_out = reinterpret_cast<Bytef*>(to.data());
       stream.avail_out = room;
       const int status = inflate(&stream, Z_NO_FLUSH);
-      if (status == Z_BUF_ERROR) return 0;  // nothing could be done
+      if (status == Z_BUF_ERROR) return 0;  // no progress was possible
       input.remove_prefix(input.size() - stream.avail_in);
       if (status == Z_MEM_ERROR) throw std::bad_alloc();
       if (status != Z_OK && status != Z_STREAM_END)
@@ -159,7 +159,7 @@ class text_source::decoder {
     explicit zstd_frame(decoder& of) : frame(of), stream(ZSTD_createDStream()) {
       if (stream == nullptr) throw std::bad_alloc();
       const auto window = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
-      ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, window.upperBound);  // what zstd --long=31 writes
+      ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, window.upperBound);  // for zstd --long=31
     }
     ~zstd_frame() override { ZSTD_freeDStream(stream); }
     void begin() override { ZSTD_DCtx_reset(stream, ZSTD_reset_session_only); }
@@ -194,7 +194,7 @@ class text_source::decoder {
     ZSTD_DStream* stream;
   };
 
-  /// Makes sure that `size` bytes of input are there. False at the end, where there may be fewer.
+  /// Makes sure that `size` bytes of input are available. False at the end, where there may be fewer.
   bool fill(std::size_t size) {
     if (input_.size() >= size) return true;
     std::memmove(stored_.data(), input_.data(), input_.size());
@@ -203,11 +203,11 @@ class text_source::decoder {
     return input_.size() >= size;
   }
 
-  /// False where no frame follows.
+  /// False if no frame follows.
   bool begin_frame() {
     if (source_.ignores_) return false;
     fill(head_bytes);
-    while (behind_gzip() && input_.starts_with('\0')) {  // what fills up blocks of tapes
+    while (behind_gzip() && input_.starts_with('\0')) {  // padding of tape blocks
       input_.remove_prefix(std::min(input_.find_first_not_of('\0'), input_.size()));
       fill(head_bytes);
     }
@@ -239,11 +239,11 @@ class text_source::decoder {
 
   text_source& source_;
   std::string stored_;
-  std::string_view input_;  // of what is stored
+  std::string_view input_;  // of the compressed bytes
   std::unique_ptr<gzip_frame> gzip_;
   std::unique_ptr<zstd_frame> zstd_;
-  frame* frame_ = nullptr;  // the one that is decoded, or was
-  bool inside_ = false;     // it has not ended
+  frame* frame_ = nullptr;  // the current or last one
+  bool inside_ = false;     // the frame has not ended
 };
 
 text_source::text_source(const std::string& file, compression how)
@@ -263,7 +263,7 @@ text_source::text_source(const std::string& file, compression how)
     if (file != "-" && (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode)))
       refuse_input(name_, "is a device; name a file or a pipe");
     if (S_ISREG(facts.st_mode)) {
-      // who reads standard input before us leaves the rest
+      // a program that has read standard input before leaves the rest
       const off_t first = std::max<off_t>(lseek(descriptor_, 0, SEEK_CUR), 0);
       expected_ = static_cast<std::size_t>(std::max<off_t>(facts.st_size - first, 0));
     }

@@ -21,8 +21,8 @@ constexpr std::uint32_t key_of(const voxel& v) { return v.x << 20 | v.y << 10 | 
 /// The voxel of a key.
 constexpr voxel voxel_of(std::uint32_t key) { return {key >> 20 & 1023, key >> 10 & 1023, key & 1023}; }
 
-/// One voxel in a word: 30 bits of position and two of class, or with finer grids than 1024^3 twice as many
-/// bits. Ascending words of one class are ascending positions.
+/// A voxel in a word of 32 bits: 30 of position and two of class; for grids finer than 1024^3, in 64 bits, 36
+/// of them of position. Ascending words of one class are ascending positions.
 template <class Word>
 struct voxel_word {
   static constexpr int coordinate_bits = sizeof(Word) == 4 ? 10 : 12;

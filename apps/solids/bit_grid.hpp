@@ -4,8 +4,8 @@
 #include "roost/kernels.hpp"
 
 /// \file
-/// Solids in a dense grid, one bit a voxel: the baseline of columns (the rule is inside_rule::odd), and what
-/// tells the neighbours of voxels that are drawn.
+/// Solids in a dense grid, one bit a voxel: the baseline for columns (with rule inside_rule::odd), and the
+/// source of the neighbours of drawn voxels.
 
 namespace roost::tools {
 
@@ -18,7 +18,7 @@ ROOST_FN void flip_bits(std::uint32_t& word, std::uint32_t bits) {
 #endif
 }
 
-/// Grids have rows along z of whole words.
+/// The rows of grids are along z and consist of whole words.
 struct bit_rows {
   std::uint32_t grid, words;  // of a row
   explicit bit_rows(std::uint32_t side) : grid(side), words(kernels::ceil_div(side, 32u)) {}
@@ -40,7 +40,7 @@ struct flip_crossings {
   }
 };
 
-/// From flips to what is between them, for row i.
+/// Turns the flips of row i into the bits between them.
 struct fill_row {
   bit_rows rows;
   std::uint32_t* bits;
@@ -75,7 +75,7 @@ struct fill_column {
   }
 };
 
-/// Sets the bit of voxel i of a set, each of which comes once; all are 0 before.
+/// Sets the bit of voxel i of a set without repetitions; all bits are 0 before.
 struct set_voxel {
   using word = voxel_word<std::uint32_t>;
   const std::uint32_t* words;
@@ -112,7 +112,7 @@ struct look_around {
   }
 };
 
-/// Two grids become one.
+/// Combines two grids into one.
 struct combine_words {
   solid_op op;
   const std::uint32_t *a, *b;
@@ -148,7 +148,7 @@ struct count_word {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return kernels::count_bits(bits[i]); }
 };
 
-/// The exposed voxels of row i: how many, or which.
+/// The number of exposed voxels of row i; below, the voxels.
 struct count_exposed_row {
   exposed_bits exposed;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {

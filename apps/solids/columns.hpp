@@ -5,24 +5,24 @@
 
 /// \file
 /// Solids and surfaces as columns of voxels: a frozen_multimap from column to heights. Solids are combined,
-/// measured and looked at column by column; there is no dense grid anywhere.
+/// measured and viewed column by column; no dense grid is used.
 
 namespace roost::tools {
 
-/// Columns along z -> heights. A solid: the voxels at which the column enters and leaves it, in turn,
-/// ascending; one that is not left is inside up to the end of the grid. A surface: its voxels, ascending. The
-/// values behind the last height are `no_height`.
+/// Columns along z -> heights. A solid: the voxels at which the column enters and leaves it, alternately,
+/// ascending; without a last exit, the column is inside up to the end of the grid. A surface: its voxels,
+/// ascending. The values after the last height are `no_height`.
 template <class Place>
 using column_map = frozen_multimap<std::uint32_t, std::uint16_t, Place>;
 using column_run = value_run<std::uint16_t>;
 
-/// The columns of one solid or surface. A map may hold those of several, which have different tags: numbers
+/// The columns of one solid or surface. A map may hold the columns of several, with different tags: numbers
 /// above the 24 bits of a column.
 template <class Place>
 class column_ref {
  public:
   column_ref(const typename column_map<Place>::ref_type& all, std::uint32_t tag = 0) : all_(all), tag_(tag) {}
-  /// Of column (u, v).
+  /// The heights of column (u, v).
   ROOST_FN column_run find(std::uint32_t u, std::uint32_t v) const {
     return all_.find(tag_ | column_key(u, v));
   }
@@ -32,9 +32,9 @@ class column_ref {
   std::uint32_t tag_;
 };
 
-/// The same by a directory: a word for each column of the grid that says where its heights are. Where all
-/// columns are asked, and each by its neighbours, too, reading these words in order is several times faster
-/// than looking up each.
+/// The same through a directory: a word for each column of the grid with the position of its heights. If all
+/// columns are read, each also by its neighbours, reading these words in order is several times as fast as
+/// looking up each column.
 class column_directory {
  public:
   /// `words`: of column (u, v), words[u * grid + v].
@@ -50,7 +50,7 @@ class column_directory {
   }
 
  private:
-  static constexpr int count_bits = 16;  // a column has as many heights as voxels, and one more, at most
+  static constexpr int count_bits = 16;  // a column has at most one height more than voxels
 
   const std::uint64_t* words_;
   const std::uint16_t* heights_;
@@ -68,7 +68,7 @@ struct list_columns {
   ROOST_FN void operator()(std::size_t i) const {
     const column_run run =
         columns.find(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid));
-    // Behind as many heights as there are voxels there is no_height alone.
+    // After as many heights as there are voxels, all values are no_height.
     words[i] = run.empty() ? 0
                            : column_directory::word(static_cast<std::uint64_t>(run.begin() - heights),
                                                     kernels::smaller<std::uint64_t>(run.size(), grid));
@@ -76,10 +76,10 @@ struct list_columns {
 };
 
 inline constexpr std::uint16_t no_height = 0xffff;
-/// The only value of a column whose crossings do not add up to nothing, where that is asked for.
+/// The only value of a column whose crossings do not add up to 0, if doubts are requested.
 inline constexpr std::uint16_t no_answer = 0xfffe;
 
-/// A heap sort for the few columns that are crossed very often.
+/// A heap sort for the few columns with very many crossings.
 template <class T>
 ROOST_RARE_FN void heap_sort(T* values, std::uint64_t n) {
   const auto sink = [&](std::uint64_t i, std::uint64_t end) {
@@ -111,7 +111,7 @@ ROOST_FN void sort_few(T* values, std::uint64_t n) {
   }
 }
 
-/// From the crossings of a column (crossing_value) to the heights where it enters and leaves the solid.
+/// Turns the crossings of a column (crossing_value) into the heights where it enters and leaves the solid.
 /// Returns how many.
 struct order_crossings {
   inside_rule rule;
@@ -140,7 +140,7 @@ struct order_crossings {
   }
 };
 
-/// From marks in any order to each once. Returns how many.
+/// Sorts marks and removes repetitions. Returns how many are left.
 struct order_voxels {
   ROOST_FN std::uint64_t operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
     sort_few(values, n);
@@ -153,19 +153,19 @@ struct order_voxels {
   }
 };
 
-/// The tags of the solid and the surface of mesh i; there are less than 2^6 meshes.
+/// The tags of the solid and the surface of mesh i; there are fewer than 2^6 meshes.
 inline constexpr int tag_shift = 24;
 ROOST_FN constexpr std::uint32_t solid_tag(std::size_t i) {
   return static_cast<std::uint32_t>(2 * i) << tag_shift;
 }
 ROOST_FN constexpr std::uint32_t surface_tag(std::size_t i) { return solid_tag(i) | 1u << tag_shift; }
 
-/// What a frame marks for the triangles of one or two meshes, those of the second behind those of the first:
-/// the crossings of their solids and, if they are asked for, the voxels of their surfaces, with their tags.
+/// The marks of a frame for the triangles of one or two meshes, the second mesh's after the first's: the
+/// crossings of their solids and, if requested, the voxels of their surfaces, with their tags.
 struct tagged_marks {
   snapped_triangles a, b;
   std::uint64_t triangles_of_a;
-  std::uint32_t tag_of_a, tag_of_b;  // of solids; those of surfaces follow
+  std::uint32_t tag_of_a, tag_of_b;  // of solids; the tags of surfaces follow
   bool surfaces;
 
   class shape : public crossed_lines {
@@ -197,7 +197,7 @@ struct tagged_marks {
   };
 };
 
-/// From the marks of solids and surfaces in one map to their heights, and to their directories.
+/// Turns the marks of solids and surfaces in one map into their heights, and writes their directories.
 struct order_tagged {
   order_crossings solid;
   const std::uint16_t* values_of_map;
@@ -217,14 +217,14 @@ ROOST_FN bool is_in(solid_op op, std::uint32_t a_and_b) {
   return (static_cast<std::uint32_t>(op) >> a_and_b & 1) != 0;
 }
 
-/// Goes up a column of a solid or a surface.
+/// Iterates upwards over a column of a solid or a surface.
 class climber {
  public:
   ROOST_FN climber() : at_(nullptr), end_(nullptr) {}
   ROOST_FN explicit climber(const column_run& run) : at_(run.begin()), end_(run.end()) {}
   /// The next height, or no_height.
   ROOST_FN std::uint32_t next() const { return at_ == end_ ? no_height : *at_; }
-  /// Whether it has come to a height; then goes past it.
+  /// Whether the next height is `height`; if so, passes it.
   ROOST_FN bool passes(std::uint32_t height) {
     if (next() != height) return false;
     ++at_;
@@ -236,7 +236,7 @@ class climber {
   const std::uint16_t *at_, *end_;
 };
 
-/// f(from, to) for each run of voxels inside of a column, below `grid`.
+/// f(from, to) for each run of inside voxels of a column, below `grid`.
 template <class F>
 ROOST_FN void for_each_interval(climber column, std::uint32_t grid, const F& f) {
   for (std::uint32_t from; (from = column.next()) < grid;) {
@@ -247,7 +247,7 @@ ROOST_FN void for_each_interval(climber column, std::uint32_t grid, const F& f) 
   }
 }
 
-/// Whether a voxel is inside of the solid whose column this is.
+/// Whether a voxel is inside the solid that has this column.
 ROOST_FN bool is_inside(const column_run& run, std::uint32_t z) {
   bool inside = false;
   for (std::uint64_t i = 0; i < run.size() && run[i] <= z; ++i) inside = !inside;
@@ -267,7 +267,7 @@ struct solid_pair {
   }
 };
 
-/// A column of the solid that an operation makes of two: emit(height) for each height where it begins or
+/// A column of the result of an operation on two solids: emit(height) for each height where it begins or
 /// ends.
 template <class Columns>
 struct combined_column {
@@ -287,20 +287,20 @@ struct combined_column {
   }
 };
 
-/// The voxels of a column of a combined solid that can be seen: those with a side to a voxel that is outside.
-/// emit(from, to, why, sides) for voxels from .. to - 1 that have so many such sides each. `why`: bit 0 if
-/// the surface of the first solid is at one of these sides, bit 1 for that of the second.
+/// The exposed voxels of a column of a combined solid: those with a side to a voxel outside. Calls emit(from,
+/// to, why, sides) for voxels from .. to - 1, each with `sides` such sides. `why`: bit 0 if the surface of
+/// the first solid is at one of these sides, bit 1 for the second.
 template <class Columns>
 struct exposed_column {
   solid_pair<Columns> of;
 
-  static constexpr int columns = 5;  // its own, and those beside
+  static constexpr int columns = 5;  // its own, and those beside it
   struct seen_voxel {
     std::uint32_t why = 0, sides = 0;
     bool there = false;
   };
 
-  /// A voxel in the middle one of columns in these states, as it is seen from the others.
+  /// A voxel of the middle column, as seen from the other columns, which have these states.
   ROOST_FN seen_voxel seen_from_beside(const std::uint32_t (&state)[columns]) const {
     seen_voxel result{0, 0, true};
     for (int i = 1; i < columns; ++i) {
@@ -316,7 +316,7 @@ struct exposed_column {
     climber a[columns], b[columns];
     a[0] = of.column_of_a(x, y);
     b[0] = of.column_of_b(x, y);
-    // Of an intersection, say, nothing is where one of both is not.
+    // An intersection, for example, is empty where either solid is.
     if (a[0].empty() && (b[0].empty() || !is_in(of.op, 2))) return;
     if (b[0].empty() && !is_in(of.op, 1)) return;
     const auto beside = [&](int i, bool there, std::uint32_t u, std::uint32_t v) {
@@ -330,7 +330,7 @@ struct exposed_column {
     beside(4, y + 1 != of.grid, x, y + 1);
 
     std::uint32_t state[columns] = {}, below = 0;  // `below`: of the run of voxels below this one
-    seen_voxel last;  // the highest voxel so far, which is not emitted before it is known what comes above
+    seen_voxel last;  // the highest voxel so far, not emitted before the one above is known
     const auto end_at = [&](std::uint32_t z, std::uint32_t now) {
       if (!last.there) return;
       if (!is_in(of.op, now)) {
@@ -439,12 +439,12 @@ struct classified_words {
   }
 };
 
-/// Counts the voxels of two surfaces: those of the first that are outside and inside, of the second outside
-/// and inside, and those of both.
+/// Counts the voxels of two surfaces: those of the first outside and inside, those of the second outside and
+/// inside, and those of both.
 template <class Columns>
 struct count_classes {
   static constexpr int threads = 256, numbers = 5;
-  static constexpr std::uint32_t tile = 256;  // a column a thread
+  static constexpr std::uint32_t tile = 256;  // one column per thread
 
   classified_column<Columns> column;
   std::uint64_t n;  // columns
@@ -480,7 +480,7 @@ struct count_classes {
   }
 };
 
-/// All voxels inside of a column as words of class 0.
+/// All inside voxels of a column as words of class 0.
 template <class Place, class Word>
 struct inside_words {
   column_ref<Place> solid;
@@ -494,8 +494,8 @@ struct inside_words {
   }
 };
 
-/// A voxel is inside if more of the three columns through it say inside than say outside; columns whose
-/// crossings do not add up have no say. Emits the heights of a column along z, as combined_column does.
+/// A voxel is inside if more of the three columns through it say inside than outside; columns whose crossings
+/// do not add up do not count. Emits the heights of a column along z, as combined_column does.
 template <class Place>
 struct voted_column {
   column_ref<Place> along[3];
@@ -519,7 +519,7 @@ struct voted_column {
   }
 };
 
-/// Calls a column with the coordinates of number i, in the order of x and then y.
+/// Calls a column with the coordinates of column number i, in the order of x and then y.
 template <class Column>
 struct count_columns {
   Column column;
@@ -530,7 +530,7 @@ struct count_columns {
     column(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid),
            [&](const auto&...) { ++n; });
     counts[i] = n;
-    if (i == 0) counts[std::size_t{grid} * grid] = 0;  // the offset there will be how many there are
+    if (i == 0) counts[std::size_t{grid} * grid] = 0;  // its offset will be the total
   }
 };
 template <class Column, class Target>
@@ -546,12 +546,12 @@ struct write_columns {
   }
 };
 
-/// Goes over all columns of a grid, in order: first what they emit is counted, then it is written. Not in one
-/// step, as the one who asks has to make room.
+/// Processes all columns of a grid, in order: first counts what they emit, then writes it. In two steps,
+/// since the caller has to make room.
 template <class Place, class Column>
 class all_columns {
  public:
-  /// Counts. Synchronises.
+  /// Counts what columns emit. Synchronises.
   all_columns(const Place& place, std::uint32_t grid, const Column& column)
       : place_(place), grid_(grid), column_(column), offsets_(place, std::size_t{grid} * grid + 1) {
     place.for_each(offsets_.size() - 1, count_columns<Column>{column, grid, offsets_.data()});
@@ -559,9 +559,9 @@ class all_columns {
     place.copy_to_host(&size_, offsets_.data() + offsets_.size() - 1, sizeof(size_));
   }
 
-  /// How many are emitted.
+  /// How many items are emitted.
   std::size_t size() const { return size_; }
-  /// Of each column, the number of what is emitted before it; and the end.
+  /// For each column, the number of items emitted before it; and the end.
   std::span<const std::uint64_t> offsets() const { return offsets_.span(); }
   /// Calls target.put(i, x, y, what) for each. Asynchronous on cuda.
   template <class Target>
@@ -586,7 +586,7 @@ struct put_words {
     if (at < room) words[at] = word;
   }
 };
-/// Words of a frame as shorter ones.
+/// Converts words of a frame to shorter ones.
 template <class Word>
 struct as_words {
   const std::uint64_t* words;
@@ -607,14 +607,14 @@ struct put_heights {
 };
 
 /// Counts the words that columns emit, and writes them in the order of the columns as far as there is room,
-/// in one kernel: where all that comes before is not known by the host.
+/// in one kernel: for uses where the host does not know earlier counts.
 template <class Place, class Word, class Column>
 struct write_words {
   static constexpr bool alone = std::is_same_v<Place, host>;
   static constexpr int threads = 128;
-  // Columns: one a thread. Threads of a host wait for each other, so they do so rarely.
+  // Columns, one per thread. Threads of a host wait for each other, so tiles are large to make that rare.
   static constexpr std::uint32_t tile = alone ? 4096 : threads;
-  static constexpr std::uint32_t buffered = alone ? 3 * tile / 2 : 0;  // words that need not be made twice
+  static constexpr std::uint32_t buffered = alone ? 3 * tile / 2 : 0;  // words that are made only once
 
   Column column;
   std::uint32_t grid;
@@ -681,7 +681,7 @@ struct write_words {
   }
 };
 
-/// The words that columns emit, ascending but for their classes. Synchronises.
+/// The words that columns emit, ascending except for their classes. Synchronises.
 template <class Word, class Place, class Column>
 array<Word, Place> words_of(const Place& place, std::uint32_t grid, const Column& column) {
   const all_columns<Place, Column> all(place, grid, column);
@@ -760,7 +760,7 @@ struct vertex_keys {
   }
 };
 
-/// Side i % 3 of triangle i / 3: which two vertices, by their numbers, and which way it goes.
+/// Side i % 3 of triangle i / 3: the numbers of its two vertices, and its direction.
 struct edge_keys {
   const triangle* triangles;
   const std::uint32_t* numbers;  // of the vertices
@@ -772,17 +772,17 @@ struct edge_keys {
   ROOST_FN std::uint32_t to(std::size_t i) const { return numbers[triangles[i / 3][(i + 1) % 3]]; }
 };
 
-/// The area of triangles, by the lines through voxel centres along all three axes: a crossing along an axis
-/// stands for as much of a side of a voxel as the normal looks along it. Lines along an axis are crossed as
-/// often as sides of voxels lie in what a triangle projects to, which is its area times the same number, and
-/// the squares of these numbers sum to one. Exact for what fills the grid along axes, and as the grid gets
-/// finer for every surface.
+/// The area of triangles, from the lines through voxel centres along all three axes: a crossing along an axis
+/// counts as the component of the unit normal along that axis, in sides of a voxel. A triangle crosses as
+/// many lines along an axis as its projection has sides of voxels, which is its area times the same
+/// component, and the squares of the components sum to one. Exact for surfaces along the axes that fill the
+/// grid; for every surface, it converges as the grid gets finer.
 struct facing_triangles {
   static constexpr double one = 1 << 20;  ///< a side of a voxel
 
   snapped_triangles all;
 
-  /// How far the normal of triangle i looks along an axis, 0 to 1.
+  /// The absolute component of triangle i's unit normal along an axis, 0 to 1.
   ROOST_FN double share(std::size_t i, int axis) const {
     const snapped &a = all.corner(i, 0), &b = all.corner(i, 1), &c = all.corner(i, 2);
     std::int64_t p[3], q[3];
@@ -805,8 +805,7 @@ struct count_rows {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return crossed_lines(all, i, 0, 2).pieces(); }
 };
 
-/// The corners of a triangle by the numbers of their places, ascending: of triangles that lie on each other
-/// the same.
+/// The corners of a triangle by the numbers of their positions, ascending: equal for coincident triangles.
 struct triangle_keys {
   edge_keys edges;
   ROOST_FN vertex_key operator()(std::size_t i) const {
@@ -821,18 +820,18 @@ struct count_same {
   ROOST_FN void operator()(std::size_t i) const { kernels::fetch_add(counts[numbers[i]], 1u); }
 };
 
-/// What row i of all triangles' rows of lines adds to the area of a solid's surface, in 2^-20 of a side of a
-/// voxel: its crossings in the grid between a voxel inside and one outside, but those where the surface of an
-/// earlier solid lies, too.
+/// The contribution of row i of all triangles' rows of lines to the area of a solid's surface, in 2^-20 of a
+/// side of a voxel: its crossings in the grid between a voxel inside and one outside, except those on the
+/// surface of an earlier solid, too.
 template <class Columns>
 struct area_of_row {
   facing_triangles triangles;
   std::uint64_t n;                        // triangles
   const std::uint64_t* offsets;           // of each triangle's first row
-  const std::uint32_t *numbers, *counts;  // of triangles that lie on each other: counted once
+  const std::uint32_t *numbers, *counts;  // of coincident triangles, which are counted once
   Columns solid;
   const Columns* earlier;
-  std::size_t count;  // of earlier ones
+  std::size_t count;  // of earlier solids
 
   ROOST_FN std::uint64_t operator()(std::size_t row) const {
     const std::uint64_t i =
@@ -844,13 +843,13 @@ struct area_of_row {
     lines.cross(
         piece, piece + 1,
         [&](int axis, std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t voxel, bool) {
-          if (voxel < 0 || voxel >= triangles.all.grid) return;  // out of the grid
+          if (voxel < 0 || voxel >= triangles.all.grid) return;  // outside the grid
           if (!changes(solid, axis, u, v, toggle)) return;
           for (std::size_t k = 0; k < count; ++k) {
             if (changes(earlier[k], axis, u, v, toggle)) return;
           }
           ++crossings;
-          along = axis;  // of all in the row
+          along = axis;  // the same for the whole row
         });
     if (crossings == 0) return 0;
     const double each = product(triangles.share(i, along), facing_triangles::one) / counts[numbers[i]];

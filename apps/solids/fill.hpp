@@ -5,13 +5,13 @@
 
 /// \file
 /// Inside and outside by the method of Alcantara et al. 2009, section 6: the surfaces of two meshes as points
-/// with normals, hashed to voxels; where both have a voxel, the normals tell on which side its neighbours
+/// with normals, hashed to voxels; if both have a voxel, the normals determine on which side its neighbours
 /// are; from there the rest is filled.
 
 namespace roost::tools {
 
-/// All voxels that a triangle touches, as if it were a cloud of points without end: the fill goes from side
-/// to side of voxels, and needs a surface without gaps. Key: the voxel; value: the triangle.
+/// All voxels that a triangle touches, as if it were an infinitely dense cloud of points: the fill goes
+/// through the sides of voxels, and needs a surface without gaps. Key: the voxel; value: the triangle.
 struct touched_points {
   touched_voxels voxels;
 
@@ -31,8 +31,8 @@ struct touched_points {
   };
 };
 
-/// Adds the unit normals of points, in 2^-16, to those of their voxels: whole numbers, so that their order
-/// does not matter.
+/// Adds the unit normals of points, in 2^-16, to those of their voxels: integers, so that the order does not
+/// matter.
 struct add_normals {
   snapped_triangles all;
   const std::uint32_t *triangles, *voxels;  // of each point
@@ -60,7 +60,7 @@ struct add_normals {
   }
 };
 
-/// The voxels of one surface with what the method knows of them.
+/// The voxels of one surface, with the method's data.
 template <class Place>
 struct filled_surface {
   two_way_index<std::uint32_t, Place> index;  // by_key
@@ -72,7 +72,7 @@ struct filled_surface {
   std::size_t bytes() const { return index.bytes() + normals.bytes() + neighbours.bytes() + states.bytes(); }
 };
 
-/// What is known of a voxel, in a word: since which step of the fill, what, and from which seed.
+/// The state of a voxel, in a word: the step of the fill, the kind, and the seed it came from.
 struct fill_state {
   enum kinds : std::uint32_t { unknown, inside, outside, both };
   ROOST_FN static std::uint64_t make(std::uint32_t step, std::uint32_t kind, std::uint32_t seed) {
@@ -119,8 +119,8 @@ struct mark_both {
   }
 };
 
-/// A voxel beside one of both surfaces: which way it lies to the other surface's normal there. The paper
-/// leaves open what counts where several such voxels disagree: here, the one that is surest.
+/// Classifies a voxel beside one that both surfaces have, by its direction relative to the other surface's
+/// normal there. The paper does not say what counts if several such voxels disagree: here, the surest one.
 template <class Ref>
 struct sow {
   Ref mine, other;
@@ -152,13 +152,13 @@ struct sow {
   }
 };
 
-/// A step of the fill: a voxel takes what a neighbour was before this step; of several neighbours, from the
-/// least seed. So it does not matter who is first.
+/// A step of the fill: a voxel takes the kind that a neighbour had before this step, of several neighbours
+/// that of the least seed. So the result does not depend on the order.
 struct fill_step {
   const std::uint32_t* neighbours;
   std::uint64_t* states;
   std::uint32_t step;     // from 1
-  std::uint32_t* filled;  // whether this step fills a voxel; before it, whether the last one did
+  std::uint32_t* filled;  // whether this step fills a voxel; before, whether the previous one did
   ROOST_FN void operator()(std::size_t i) const {
     if (kernels::peek(filled[-1]) == 0) return;
     if (fill_state::kind(states[i]) != fill_state::unknown) return;
@@ -176,7 +176,7 @@ struct fill_step {
   }
 };
 
-/// Where inside meets outside, neither seed is trusted any more.
+/// Where inside meets outside, neither seed is trusted any longer.
 struct find_conflicts {
   const std::uint32_t* neighbours;
   const std::uint64_t* states;
@@ -192,7 +192,7 @@ struct find_conflicts {
   }
 };
 
-/// Takes back what was filled, and the seeds that are not trusted.
+/// Resets filled voxels, and untrusted seeds.
 struct clear_fill {
   const std::uint32_t* distrusted;
   std::uint64_t* states;
@@ -215,7 +215,7 @@ struct is_distrusted {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return distrusted[i] != 0 ? 1 : 0; }
 };
 
-/// 1 for a voxel of which the columns of the other solid say something else.
+/// 1 for a voxel that the other solid's columns classify differently.
 template <class Place>
 struct is_different {
   const std::uint64_t* states;
@@ -230,8 +230,8 @@ struct is_different {
   }
 };
 
-/// The thresholds of a dot product of unit vectors: how surely a way leads in or out. The paper does not give
-/// its own; these misplace the fewest voxels of spheres, tori and scans.
+/// The thresholds of a dot product of unit vectors: how surely a direction leads in or out. The paper does
+/// not give its values; these misclassify the fewest voxels of spheres, tori and scans.
 struct fill_options {
   double inside_below = -0.3, outside_above = 0.3;
 };
@@ -256,7 +256,7 @@ filled_surface<Place> hash_points(const Place& place, const touched_voxels& voxe
   return result;
 }
 
-/// Finds where the voxels of `mine` are to the other surface. Adds to `facts`. Synchronises.
+/// Classifies the voxels of `mine` relative to the other surface. Adds to `facts`. Synchronises.
 template <class Place>
 void fill_surface(const Place& place, filled_surface<Place>& mine, const filled_surface<Place>& other,
                   std::uint32_t grid, const fill_options& options, fill_facts& facts) {
@@ -298,7 +298,7 @@ void fill_surface(const Place& place, filled_surface<Place>& mine, const filled_
   }
 }
 
-/// Adds what is known of the voxels of one of two surfaces. `first`: of voxels on both it tells, too.
+/// Adds the counts of one surface's voxels. `first`: also counts voxels on both.
 template <class Place>
 void add_facts(const Place& place, const filled_surface<Place>& mine, const column_ref<Place>& other,
                bool first, fill_facts& facts) {

@@ -6,7 +6,7 @@
 namespace roost::tools {
 namespace {
 
-/// How far a box reaches from the centre of a grid along an axis, at most.
+/// The greatest distance that a box reaches from the centre of a grid along an axis.
 double reach_of(const frame& grid, const bounds& box) {
   double reach = 0;
   for (std::size_t k = 0; k < 3; ++k)
@@ -14,7 +14,7 @@ double reach_of(const frame& grid, const bounds& box) {
   return reach;
 }
 
-/// Whether a box that reaches out of a grid has something within a voxel of it.
+/// Whether a box that extends beyond a grid comes within a voxel of it.
 bool comes_near(const frame& grid, const bounds& box) {
   const double half = grid.length / 2 + grid.length / grid.side;
   for (std::size_t k = 0; k < 3; ++k) {
@@ -23,7 +23,7 @@ bool comes_near(const frame& grid, const bounds& box) {
   return true;
 }
 
-/// What all boxes share, or nothing if that is no more than a point.
+/// The intersection of all boxes, or nothing if it is at most a point.
 bounds shared_by(std::span<const bounds> boxes) {
   bounds result = boxes.front();
   for (const bounds& box : boxes) {
@@ -57,7 +57,7 @@ frame with_layer(frame grid) {
 }
 
 frame within_reach(frame grid, const bounds& box) {
-  constexpr double spare = 256;  // for what is rounded on the way
+  constexpr double spare = 256;  // for rounding errors
   const double least = reach_of(grid, box) / ((farthest_steps - spare) / (256.0 * grid.side) - 0.5);
   grid.length = std::max(grid.length, least);
   return grid;

@@ -31,11 +31,11 @@ namespace roost::tools {
 namespace {
 
 [[noreturn]] void refuse(const std::filesystem::path& file, std::string why) {
-  std::ranges::replace(why, '\n', ' ');  // assimp's messages may have several lines; ours have one
+  std::ranges::replace(why, '\n', ' ');  // assimp's messages may have several lines, ours have one
   throw invalid_argument(fmt::format("{}: {}", file.string(), why));
 }
 
-/// Opens the file, so that what is wrong with it is said by its name and not by a format's reader.
+/// Opens the file, so that errors name the file and do not come from a format's reader.
 std::ifstream open(const std::filesystem::path& file) {
   std::error_code failure;
   const auto status = std::filesystem::status(file, failure);
@@ -54,7 +54,8 @@ std::string lower(std::string word) {
   return word;
 }
 
-/// PLY by its name or by its first word, in any case: assimp takes it for one then.
+/// Whether a file is PLY by its name or by its first word, in upper or lower case: then assimp reads it as
+/// PLY.
 bool is_ply(const std::string& ending, std::string_view content) {
   return ending == ".ply" || lower(std::string(content.substr(0, 3))) == "ply";
 }
@@ -87,7 +88,7 @@ affine as_affine(const aiMatrix4x4& m) {
   return {{{{m.a1, m.a2, m.a3}, {m.b1, m.b2, m.b3}, {m.c1, m.c2, m.c3}}}, {m.a4, m.b4, m.c4}};
 }
 
-/// Whether a map turns what looks outwards inwards.
+/// Whether a map turns outward faces inwards.
 bool mirrors(const affine& map) {
   const auto& [x, y, z] = map.rows;
   return x[0] * (y[1] * z[2] - y[2] * z[1]) - x[1] * (y[0] * z[2] - y[2] * z[0]) +
@@ -95,7 +96,7 @@ bool mirrors(const affine& map) {
          0;
 }
 
-/// Adds what hangs below a node of the scene, put where the scene has it.
+/// Adds the meshes below a node of the scene, at their positions in the scene.
 void add(const std::filesystem::path& file, const aiScene& scene, const aiNode& node, const affine& above,
          polygons& result) {
   const auto here = above.after(as_affine(node.mTransformation));
@@ -157,7 +158,7 @@ length_unit unit_in_xml(const std::filesystem::path& file, std::string_view xml,
   }
   auto inside = xml.substr(at + 1 + tag.size());
   constexpr std::string_view blanks = " \t\r\n", quotes = "\"'";
-  while (true) {  // attributes, each shorter than what is left
+  while (true) {  // attributes; each shortens the rest
     inside.remove_prefix(std::min(inside.find_first_not_of(blanks), inside.size()));
     const auto quote = inside.find_first_of(quotes);
     if (inside.empty() || inside[0] == '>' || quote == inside.npos) return unit_named(file, "millimeter");
@@ -169,7 +170,7 @@ length_unit unit_in_xml(const std::filesystem::path& file, std::string_view xml,
   }
 }
 
-/// The beginning of the first file in a ZIP archive whose name ends so, or nothing.
+/// The beginning of the first file in a ZIP archive whose name has this ending, or nothing.
 std::string begin_in_zip(const std::filesystem::path& archive, std::string_view ending) {
   constexpr std::size_t most = 1 << 16;
   const std::unique_ptr<void, int (*)(void*)> zip(unzOpen64(archive.c_str()), unzClose);
@@ -222,10 +223,10 @@ length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& i
 
 float as_float(double x) { return static_cast<float>(x); }
 
-/// Moves the vertices near 0, and says how much of them is lost in floats.
+/// Moves the vertices near 0, and determines how much precision floats lose.
 void move_near_0(const polygons& from, const bounds& box, mesh& result) {
-  // Origins are multiples of a power of two that is larger than the mesh: that of a mesh near 0 is 0, and
-  // differences of coordinates and origins are exact.
+  // Origins are multiples of a power of two that is larger than the mesh: the origin of a mesh near 0 is 0,
+  // and differences between coordinates and origins are exact.
   const double side = box.longest_side(), step = std::exp2(std::ceil(std::log2(4 * side)));
   const auto centre = box.centre();
   for (std::size_t k = 0; k < 3; ++k)
@@ -318,7 +319,7 @@ std::vector<triangle> triangles_of_strips(std::span<const std::uint32_t> indices
       auto a = indices[i - 2], b = indices[i - 1];
       const auto c = indices[i];
       if (a == b || b == c || c == a) continue;
-      if ((i - begin) % 2 != 0) std::swap(a, b);  // every other triangle of a strip is turned over
+      if ((i - begin) % 2 != 0) std::swap(a, b);  // every other triangle of a strip is reversed
       triangles.push_back({a, b, c});
     }
   }

@@ -19,7 +19,7 @@ constexpr std::string_view blanks = " \t\r\v\f";
 
 std::string_view short_of(std::string_view word) { return word.substr(0, 40); }
 
-/// The lines of a text, one after the other, without what is behind `#`.
+/// The lines of a text, one after the other, without comments after `#`.
 class lines {
  public:
   explicit lines(std::string_view text) : rest_(text) {
@@ -27,7 +27,7 @@ class lines {
   }
   std::size_t number() const { return number_; }
 
-  /// Goes to the next line; `continued`: a backslash at its end says that it goes on in the one behind.
+  /// Goes to the next line; `continued`: a backslash at its end continues it in the following line.
   bool next(bool continued = false) {
     if (rest_.empty()) return false;
     line_ = take();
@@ -246,7 +246,7 @@ polygons read_stl(std::string_view bytes) {
         faces = result.ends.size();
       } else if (what == "normal") {
         expect(where == in_facet, next);
-        for (int i = 0; i < 3; ++i) from.word();  // what is wrong with it does no harm
+        for (int i = 0; i < 3; ++i) from.word();  // errors in it do no harm
       } else if (what == "outer") {
         expect(where == in_facet, next);
         where = in_loop;
@@ -283,7 +283,7 @@ polygons read_off(std::string_view text) {
   lines from(text);
   if (!from.next_words()) refuse("is empty; an OFF file was expected");
   auto word = from.word();
-  // [ST][C][N][4][n]OFF: a vertex has a position first, whatever else.
+  // [ST][C][N][4][n]OFF: in each, a vertex begins with its position.
   const auto end = word.find("OFF");
   if (end != word.npos) {
     const auto before = word.substr(0, end);

@@ -8,20 +8,21 @@
 
 /// \file
 /// Readers of the mesh files that are lists of numbers: OBJ, STL and OFF. All numbers are read as doubles;
-/// assimp would make them floats, which are half a unit apart at 5,400,000.
+/// assimp would read them as floats, which are half a unit apart at 5,400,000.
 
 namespace roost::tools {
 
-/// What a mesh file has: corners, and polygons of them.
+/// The contents of a mesh file: corners, and polygons of them.
 struct polygons {
   std::vector<std::array<double, 3>> vertices;
   std::vector<std::int64_t> corners;  ///< of all faces: numbers of vertices, not checked
   std::vector<std::size_t> ends;      ///< of each face in `corners`
-  bool floats = false;                ///< the file, or its reader, keeps coordinates as floats
-  std::vector<std::string> notes;     ///< what was left out, and what is odd
+  bool floats = false;                ///< the file, or its reader, stores coordinates as floats
+  std::vector<std::string> notes;     ///< what was left out, and what is unusual
 };
 
-/// Each takes the content of a file, and throws invalid_argument without the file's name for what it is not.
+/// Each takes the contents of a file, and throws invalid_argument, without the file's name, for an invalid
+/// one.
 polygons read_obj(std::string_view text);
 polygons read_stl(std::string_view bytes);
 polygons read_off(std::string_view text);

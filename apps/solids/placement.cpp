@@ -87,7 +87,7 @@ affine place_mesh(const bounds& of_mesh, const placement& how, double unit, cons
       for (auto& entry : row) entry *= side == 0 ? 1 : onto->longest_side() / side;
     }
   }
-  // A mesh that is not turned stays exactly where it is.
+  // A mesh that is not rotated stays exactly where it is.
   bool turned = false;
   for (int i = 0; i < 3; ++i) {
     for (int k = 0; k < 3; ++k) turned = turned || result.rows[i][k] != (i == k ? 1 : 0);

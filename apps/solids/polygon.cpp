@@ -41,8 +41,8 @@ std::vector<flat> flatten(std::span<const std::array<double, 3>> corners) {
   return result;
 }
 
-/// Ears are cut off until a triangle is left: a corner is an ear if it turns left and no corner that does not
-/// lies in its triangle. Those corners are kept in the cells of a grid.
+/// Ears are cut off until a triangle is left: a corner is an ear if it turns left and its triangle contains
+/// no corner that does not. Corners that do not turn left are kept in the cells of a grid.
 class cutter {
  public:
   explicit cutter(std::vector<flat> at) : at_(std::move(at)), n_(static_cast<uint32_t>(at_.size())) {
@@ -58,12 +58,12 @@ class cutter {
   }
 
   bool run(std::vector<std::array<uint32_t, 3>>& triangles) {
-    constexpr int patience = 64;  // cuts of a polygon that crosses itself for which all corners are looked at
+    constexpr int patience = 64;  // for a polygon that crosses itself: cuts after which all corners are tried
     std::vector<uint32_t> now, next;
     uint32_t left = n_, crossings = 0;
     int strictness = strict;
     while (left > 3) {
-      const bool all = now.empty();  // one whose neighbours have stayed can have become an ear, too
+      const bool all = now.empty();  // a corner whose neighbours are the same may have become an ear, too
       for (uint32_t i = 0, at = first_; all && i < left; ++i, at = after_[at]) now.push_back(at);
       ++round_;
       next.clear();
@@ -98,7 +98,8 @@ class cutter {
   }
 
  private:
-  // What is taken for an ear: none inside of it or on its sides; none inside; any that turns left; any.
+  // What counts as an ear: no corner inside it or on its sides; none inside; any corner that turns left; any
+  // corner.
   static constexpr int strict = 0, open = 1, left_turn = 2;
 
   void sort_into_cells() {
@@ -133,7 +134,7 @@ class cutter {
     const flat &a = at_[before_[corner]], &b = at_[corner], &c = at_[after_[corner]];
     const double area = turn(a, b, c);
     if (strictness > left_turn) return true;
-    // A corner on a straight side, or the end of a spike, is nothing that could cover another.
+    // A corner on a straight side, or at the end of a spike, cannot contain another one.
     if (area == 0) return true;
     if (area < 0) return false;
     if (strictness == left_turn) return true;
@@ -147,7 +148,7 @@ class cutter {
         for (auto i = starts_[cell]; i < ends_[cell];) {
           const auto p = bent_[i];
           if (gone_[p] != 0 || turn(at_[before_[p]], at_[p], at_[after_[p]]) > 0) {
-            bent_[i] = bent_[--ends_[cell]];  // it turns left now, and will as long as it is there
+            bent_[i] = bent_[--ends_[cell]];  // it turns left now, and will as long as it exists
             continue;
           }
           ++i;
@@ -167,7 +168,7 @@ class cutter {
     if (strictness == open) return ab > 0 && bc > 0 && ca > 0;
     if (ab < 0 || bc < 0 || ca < 0) return false;
     if (!(at == b)) return true;
-    // The polygon touches itself at the tip: does its other part go into the triangle, or along both sides?
+    // The polygon touches itself at the tip: does its other part enter the triangle, or run along both sides?
     const auto goes = [&](const flat& to) {
       const double along_ab = turn(a, b, to), along_bc = turn(b, c, to);
       return along_ab < 0 || along_bc < 0 ? 0 : along_ab > 0 && along_bc > 0 ? 2 : 1;
@@ -179,7 +180,7 @@ class cutter {
   uint32_t n_, first_ = 1, round_ = 0;
   std::vector<uint32_t> before_, after_, rested_;
   std::vector<char> gone_;
-  // Corners that do not turn left, by cell; those of a cell from its start to its end.
+  // Corners that do not turn left, by cell: a cell's are from its start to its end.
   flat low_{}, scale_{};
   uint32_t side_ = 1;
   std::vector<uint32_t> starts_, ends_, bent_;

@@ -7,12 +7,12 @@
 #include "scene.hpp"
 
 /// \file
-/// From triangles to what they do to a grid, on a place: where they cross the lines through the centres of
-/// the voxels, in whole numbers, so that both places and any number of threads find the same.
+/// Rasterises triangles into a grid, on a place: finds where they cross the lines through the centres of the
+/// voxels, in integers, so that both places and any number of threads give the same result.
 
 namespace roost::tools {
 
-/// A product that is not fused with a sum that follows: both places round alike.
+/// A product that is not fused with a following sum, so that both places round alike.
 ROOST_FN double product(double a, double b) {
 #if ROOST_ON_DEVICE
   return __dmul_rn(a, b);
@@ -26,8 +26,8 @@ struct snapped {
   std::int32_t at[3];
 };
 
-/// Snaps vertices. One that is further than `farthest_steps` is taken to there, so that products of two
-/// coordinates fit 63 bits; scenes refuse triangles that have such a corner.
+/// Snaps vertices. Coordinates beyond `farthest_steps` are clamped to it, so that products of two coordinates
+/// fit in 63 bits; scenes refuse triangles with such a corner.
 struct snap_vertices {
   static constexpr double least = -farthest_steps, most = farthest_steps;
 
@@ -42,13 +42,13 @@ struct snap_vertices {
       const double at = product(row[0], p.x) + product(row[1], p.y) + product(row[2], p.z) + to_grid.shift[k];
       const double step = at + 0.5 < least ? least : at + 0.5 > most ? most : at + 0.5;
       const auto below =
-          static_cast<std::int32_t>(step);  // or above, of negative ones; as floor(), but faster
+          static_cast<std::int32_t>(step);  // or one above, for negative ones; like floor(), but faster
       target[i].at[k] = below - (below > step ? 1 : 0);
     }
   }
 };
 
-/// The quotient, rounded up or down; b > 0.
+/// The quotient, rounded up (below: rounded down); b > 0.
 ROOST_FN std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   const std::int64_t q = a / b;
   return q + (a % b > 0 ? 1 : 0);
@@ -62,12 +62,12 @@ ROOST_FN std::int64_t divide_down(std::int64_t a, std::int64_t b) {
 ROOST_FN std::uint32_t column_key(std::uint32_t u, std::uint32_t v) { return u << 12 | v; }
 
 /// A crossing of a column by a triangle: toggle << 1 | turned. `toggle`: the first voxel of the column whose
-/// centre is not below the crossing, 0 to grid. `turned`: the triangle looks down the column.
+/// centre is not below the crossing, 0 to grid. `turned`: the triangle faces down the column.
 ROOST_FN std::uint16_t crossing_value(std::int64_t toggle, bool turned) {
   return static_cast<std::uint16_t>(toggle << 1 | (turned ? 1 : 0));
 }
 
-/// 1 for corner i % 3 of triangle i / 3 if it is further than `farthest_steps`.
+/// 1 for corner i % 3 of triangle i / 3 if it is farther away than `farthest_steps`.
 struct is_too_far {
   const point* vertices;
   const triangle* triangles;
@@ -83,7 +83,7 @@ struct is_too_far {
   }
 };
 
-/// Triangles of memory of a place, snapped.
+/// Snapped triangles in memory of a place.
 struct snapped_triangles {
   const snapped* vertices;
   const triangle* triangles;
@@ -93,12 +93,12 @@ struct snapped_triangles {
 };
 
 /// One triangle, and the lines through voxel centres that it crosses along some axes. A line is crossed if
-/// its point is in the projected triangle; of points on an edge, those that a step to the left and an endless
-/// smaller one down would bring inside (the top-left rule). So a line crosses a closed surface equally often
-/// from both sides, through edges and corners, too. Pieces are rows of lines.
+/// its point is in the projected triangle; a point on an edge counts if an infinitesimal step to the left,
+/// and a still smaller one down, would bring it inside (the top-left rule). So a line crosses a closed
+/// surface equally often from both sides, even through edges and corners. Pieces are rows of lines.
 class crossed_lines {
  public:
-  /// Along axes first to last. The columns of an axis are those of the next two in turn.
+  /// Along axes first to last. The columns of an axis have the coordinates of the next two axes, cyclically.
   ROOST_FN crossed_lines(const snapped_triangles& all, std::size_t i, int first, int last)
       : grid_(static_cast<std::int32_t>(all.grid)) {
     const snapped &a = all.corner(i, 0), &b = all.corner(i, 1), &c = all.corner(i, 2);
@@ -112,14 +112,14 @@ class crossed_lines {
     rows(0, 1, 2);
     rows(1, 2, 0);
     rows(2, 0, 1);
-    // Products of three coordinates then fit 63 bits.
+    // Products of three coordinates then fit in 63 bits.
     const auto is_near = [&](int axis, int k) { return at_[axis][k] >= -near && at_[axis][k] < 3 * near; };
     near_ = is_near(0, 0) && is_near(0, 1) && is_near(0, 2) && is_near(1, 0) && is_near(1, 1) &&
             is_near(1, 2) && is_near(2, 0) && is_near(2, 1) && is_near(2, 2);
   }
 
   ROOST_FN std::uint32_t pieces() const { return static_cast<std::uint32_t>(rows_[0] + rows_[1] + rows_[2]); }
-  /// Whether one worker does that quickly.
+  /// Whether one worker can process the triangle quickly.
   ROOST_FN bool is_small() const {
     const auto small = [&](int axis, int across) {
       return rows_[axis] == 0 || (rows_[axis] <= 16 && count_[across] <= 16);
@@ -128,8 +128,8 @@ class crossed_lines {
   }
 
   /// Calls f(axis, u, v, toggle, voxel, turned) for each line of pieces first to end - 1 that is crossed.
-  /// `voxel`: the one in which the crossing lies, which may be outside of the grid (-1: below, grid: above);
-  /// the far side of the grid belongs to the last voxel.
+  /// `voxel`: the voxel of the crossing, which may be outside the grid (-1: below, grid: above); the far side
+  /// of the grid belongs to the last voxel.
   template <class F>
   ROOST_FN void cross(std::uint32_t first, std::uint32_t end, const F& f) const {
     const auto from = static_cast<std::int32_t>(first), to = static_cast<std::int32_t>(end);
@@ -139,10 +139,10 @@ class crossed_lines {
   }
 
  private:
-  static constexpr std::int64_t few = 8;  // lines that are looked at one by one
+  static constexpr std::int64_t few = 8;  // lines that are tested one by one
   static constexpr std::int32_t near = 256 * finest_scene / 2;
 
-  // Everything by constant numbers and one by one, so that it lies in registers.
+  // All indices are constants, so that everything stays in registers.
 
   ROOST_FN void measure(int axis, const snapped& a, const snapped& b, const snapped& c) {
     // So that voxel centres are multiples of 256.
@@ -166,9 +166,9 @@ class crossed_lines {
   struct edge {
     std::int64_t du, dv;
     std::int64_t value;      // at a line, less `least`
-    std::int64_t least = 0;  // that lines inside have: 1 if points on the edge are outside
+    std::int64_t least = 0;  // of lines inside: 1 if points on the edge are outside
 
-    /// Of a triangle with an area.
+    /// For a triangle with an area.
     ROOST_FN void begin(bool turned) {
       if (turned) du = -du, dv = -dv, value = -value;
       least = dv > 0 || (dv == 0 && du < 0) ? 1 : 0;
@@ -176,7 +176,7 @@ class crossed_lines {
     }
     ROOST_FN std::int64_t weight() const { return value + least; }
     ROOST_FN void go_on(std::int64_t lines) { value -= lines * (256 * dv); }
-    /// Leaves lines first to end - 1 that are inside of this edge.
+    /// Restricts first to end - 1 to the lines inside this edge.
     ROOST_FN void clip(std::int64_t& first, std::int64_t& end) const {
       if (dv < 0) first = kernels::larger(first, divide_up(-value, -256 * dv));
       if (dv > 0) end = kernels::smaller(end, divide_down(value, 256 * dv) + 1);
@@ -187,8 +187,8 @@ class crossed_lines {
   struct crossing {
     std::int64_t toggle, voxel;
   };
-  /// Where a line crosses the plane through three corners of these heights: corner 1 weighs c and corner 2
-  /// weighs a, of `area`.
+  /// Where a line crosses the plane through three corners of these heights; the weights are c for corner 1
+  /// and a for corner 2, out of `area`.
   template <class Wide>
   ROOST_FN static crossing crossing_at(Wide w0, Wide w1, Wide w2, std::int64_t c, std::int64_t a,
                                        std::int64_t area, std::int32_t grid) {
@@ -202,8 +202,8 @@ class crossed_lines {
     toggle = toggle < 0 ? 0 : toggle > top ? top : toggle;
     return {static_cast<std::int64_t>(toggle), static_cast<std::int64_t>(voxel)};
   }
-  /// Of a triangle that reaches far out of the grid. All by value: what a call gets by address leaves the
-  /// registers.
+  /// For a triangle that extends far beyond the grid. All arguments by value: an address would force them out
+  /// of registers.
   ROOST_RARE_FN static crossing far_crossing_at(std::int32_t w0, std::int32_t w1, std::int32_t w2,
                                                 std::int64_t c, std::int64_t a, std::int64_t area,
                                                 std::int32_t grid) {
@@ -253,12 +253,12 @@ class crossed_lines {
 
   std::int32_t at_[3][3];  // along each axis, of each corner
   std::int32_t grid_;
-  std::int32_t first_[3], count_[3];  // of the lines that the triangle's box has along each axis
+  std::int32_t first_[3], count_[3];  // of the lines in the triangle's box along each axis
   std::int32_t rows_[3];              // of lines along each axis
-  bool near_;                         // all corners lie in the finest grid, or no further than half of it
+  bool near_;                         // all corners are at most half the finest grid outside of it
 };
 
-/// What a solid needs of a triangle: each crossing of a column along one axis, as crossing_value.
+/// The marks of a triangle for a solid: each crossing of a column along one axis, as crossing_value.
 struct crossings_along {
   snapped_triangles all;
   int axis;
@@ -278,7 +278,7 @@ struct crossings_along {
 };
 
 /// The surface voxels of a triangle: those in which it crosses a line through the voxel's centre along an
-/// axis. No way from voxel to voxel through their sides leads through the surface past them (they are
+/// axis. No path from voxel to voxel through their sides passes through the surface without them (they are
 /// 6-separating). Key: the column along z; value: the voxel's z.
 struct crossed_voxels {
   snapped_triangles all;
@@ -318,7 +318,7 @@ struct crossed_voxels {
   };
 };
 
-/// What is left of a triangle between planes: at most seven corners, in voxels.
+/// The part of a triangle between planes: at most seven corners, in voxels.
 class polygon {
  public:
   ROOST_FN void clear() { size_ = 0; }
@@ -338,8 +338,8 @@ class polygon {
     return result;
   }
 
-  /// Leaves what is below a plane across an axis in `below`, what is above in `above`. Corners on the plane
-  /// belong to both. Either may be null, or this.
+  /// Writes the part below a plane perpendicular to an axis to `below`, the part above to `above`. Corners on
+  /// the plane belong to both. Either may be null, or this.
   ROOST_FN void cut(int axis, double plane, polygon* below, polygon* above) const {
     polygon low, high;
     for (int i = 0; i < size_; ++i) {
@@ -357,7 +357,7 @@ class polygon {
   }
 
  private:
-  /// Where an edge crosses a plane: from its lower end, so that two triangles find the same.
+  /// Where an edge crosses a plane: computed from its lower end, so that two triangles agree.
   ROOST_FN static vec3 crossing(const vec3& a, const vec3& b, int axis, double plane) {
     const double t = (plane - a[axis]) / (b[axis] - a[axis]);
     vec3 result;
@@ -369,7 +369,7 @@ class polygon {
   int size_ = 0;
 };
 
-/// All voxels that a triangle touches: those in which a point of it lies. A point on a plane between voxels
+/// All voxels that a triangle touches: those that contain a point of it. A point on a plane between voxels
 /// belongs to the voxel above, or to the last one on the far side of the grid. The triangle is cut at the
 /// planes, not sampled, and its corners are not snapped. Key: the column along z; value: the voxel's z.
 struct touched_voxels {
@@ -425,13 +425,13 @@ struct touched_voxels {
       }
     }
 
-    /// A mesh that fills the grid reaches its sides, whatever was rounded on the way.
+    /// A mesh that fills the grid reaches its sides in spite of rounding.
     ROOST_FN double without_rounding(double at) const {
       const double end = grid_;
       return fabs(at) < 1e-6 ? 0 : fabs(at - end) < 1e-6 ? end : at;
     }
 
-    /// How many layers of voxels across an axis a polygon is in, and the first of them.
+    /// The number of layers of voxels along an axis that a polygon is in, and the first of them.
     ROOST_FN std::uint32_t layers(const polygon& of, int axis, std::uint32_t& first) const {
       if (of.size() == 0) return 0;
       const auto layer = [&](double at) {
@@ -464,7 +464,7 @@ struct marks_target {
   Key* keys;
   Value* values;
   std::uint64_t room;
-  std::uint64_t* count;  // also of those that find no room
+  std::uint64_t* count;  // including those that find no room
 
   ROOST_FN void put(std::uint64_t at, const Key& key, const Value& value) const {
     if (at >= room) return;
@@ -473,9 +473,9 @@ struct marks_target {
   }
 };
 
-/// Writes the marks that a team's items make: each(i, emit) calls emit(key, value) for each mark of item i.
-/// A block counts them first, so that it takes room for all at once; a thread of the host, which has time for
-/// nothing twice, fills a buffer.
+/// Writes the marks that a team's items make: each(i, emit) calls emit(key, value) for each mark of item i. A
+/// block counts them first, to reserve room for all at once; a host thread fills a buffer, to compute them
+/// only once.
 template <class Place, class Key, class Value>
 struct marks_writer {
   static constexpr int threads = 128;
@@ -536,14 +536,14 @@ struct marks_writer {
   }
 };
 
-/// The pieces of shapes that are too much for one worker: shape << 32 | piece.
+/// The pieces of shapes that are too large for one worker: shape << 32 | piece.
 struct piece_list {
   std::uint64_t* entries;
   std::uint64_t room;
   std::uint64_t* count;
 };
 
-/// Small shapes at once, large ones into the list.
+/// Processes small shapes at once, and puts the pieces of large ones in the list.
 template <class Place, class Shapes, class Key, class Value>
 struct raster_shapes : marks_writer<Place, Key, Value> {
   using writer = marks_writer<Place, Key, Value>;
@@ -572,7 +572,7 @@ struct raster_shapes : marks_writer<Place, Key, Value> {
       } else if (writer::alone) {
         put_aside(first + i, here.pieces());
       } else {
-        large_here = true;  // the block comes here twice
+        large_here = true;  // the block runs this twice
       }
     });
     if (!large_here) return;
@@ -583,7 +583,7 @@ struct raster_shapes : marks_writer<Place, Key, Value> {
   }
 };
 
-/// The pieces of the list.
+/// Processes the pieces of the list.
 template <class Place, class Shapes, class Key, class Value>
 struct raster_pieces : marks_writer<Place, Key, Value> {
   using writer = marks_writer<Place, Key, Value>;
@@ -610,7 +610,7 @@ struct raster_pieces : marks_writer<Place, Key, Value> {
   }
 };
 
-/// Shapes whose keys have a tag above their bits, which tells them from those of others.
+/// Shapes whose keys have a tag in higher bits, which distinguishes them from other shapes' keys.
 template <class Shapes>
 struct tagged_shapes {
   Shapes shapes;
@@ -630,8 +630,8 @@ struct tagged_shapes {
   };
 };
 
-/// Makes the marks of n shapes behind those that are there, and counts them, and the pieces of large shapes,
-/// also where there is no room for them. Asynchronous on cuda.
+/// Appends the marks of n shapes to the existing ones. Counts them, and the pieces of large shapes, even if
+/// there is no room for them. Asynchronous on cuda.
 template <class Key, class Value, class Place, class Shapes>
 void raster_into(const Place& place, const Shapes& shapes, std::size_t n,
                  const marks_target<Key, Value>& target, const piece_list& large) {
@@ -644,12 +644,12 @@ void raster_into(const Place& place, const Shapes& shapes, std::size_t n,
   place.launch(large_kernel::teams, kernels::scratch_bytes_of(rest), rest);
 }
 
-/// All marks of n shapes, in an order that has no meaning. `room`: at the first try there is memory for so
-/// many; if there are more, they are made again. Synchronises.
+/// All marks of n shapes, in arbitrary order. `room`: the number that the first attempt has memory for; if
+/// there are more, they are computed again. Synchronises.
 template <class Key, class Value, class Place, class Shapes>
 marks<Key, Value, Place> raster(const Place& place, const Shapes& shapes, std::size_t n, std::size_t room) {
   array<std::uint64_t, Place> counts(place, 2);
-  for (std::size_t entries = 1024;;) {  // three times at most: then both rooms are as large as they must be
+  for (std::size_t entries = 1024;;) {  // three times at most: then there is enough room for both
     marks<Key, Value, Place> result{array<Key, Place>(place, room), array<Value, Place>(place, room)};
     array<std::uint64_t, Place> list(place, entries);
     place.fill(counts.data(), 0, counts.bytes());

@@ -16,7 +16,7 @@
 
 namespace roost::tools {
 
-/// A moment in the work of a place. On cuda it has come when the device has done what was queued before.
+/// A moment in the work of a place. On cuda it is reached when the device has finished earlier work.
 template <class Place>
 class moment;
 
@@ -44,7 +44,7 @@ class moment<roost::cuda> {
     }
     kernels::check(cudaEventRecord(event_.get(), place.stream()), "cudaEventRecord");
   }
-  /// Waits for the later one.
+  /// Waits until `later` is reached.
   double milliseconds_to(const moment& later) const {
     kernels::check(cudaEventSynchronize(later.event_.get()), "cudaEventSynchronize");
     float result = 0;
@@ -60,8 +60,8 @@ class moment<roost::cuda> {
 };
 #endif
 
-/// Times of steps that are taken once or several times. It does not wait for a step, but when the step is
-/// taken again, or all are asked for.
+/// Times of steps that run once or repeatedly. Waits for a step only when the step runs again, or when all
+/// times are requested.
 template <class Place>
 class stopwatch {
  public:
@@ -86,7 +86,7 @@ class stopwatch {
   }
 
  private:
-  static constexpr std::size_t most = 1000;  // times of a step: the latest
+  static constexpr std::size_t most = 1000;  // the most times of a step: the latest
   struct entry {
     std::string name;
     std::vector<double> times;
@@ -124,7 +124,7 @@ struct is_turned_edge {
   }
 };
 
-/// The bytes that a place still has.
+/// The bytes that are available on a place.
 inline std::size_t bytes_there(const host&) { return detail::bytes_available_on_host(); }
 #if defined(__CUDACC__)
 inline std::size_t bytes_there(const roost::cuda& place) {
@@ -173,7 +173,7 @@ class scene_on : public scene {
     affine to_snapped;
     bounds box;  // of all vertices
     map solid, surface;
-    bool in_frame = false;  // both are among the columns of the last frame instead
+    bool in_frame = false;  // instead, both are among the columns of the last frame
     stopwatch<Place> times;
 
     snapped_triangles all(std::uint32_t grid) const {
@@ -192,12 +192,12 @@ class scene_on : public scene {
   table surface(std::size_t i) const {
     return meshes_[i].in_frame ? table(frame_.ref(), surface_tag(i)) : table(meshes_[i].surface.ref());
   }
-  /// Those of a frame of one or two meshes, by the directory of a tag.
+  /// The columns of a frame of one or two meshes, by the directory of a tag.
   column_directory listed(std::uint32_t tag) const {
     return {frame_directories_.data() + (tag >> tag_shift) * (std::size_t{grid_} * grid_),
             frame_.values().data(), grid_};
   }
-  /// The directory of a solid, in memory of its own: for what asks each column by its neighbours, too.
+  /// The directory of a solid, in its own memory: for uses that read each column for its neighbours, too.
   struct listed_solid {
     array<std::uint64_t, Place> words;
     column_directory columns;
@@ -218,9 +218,9 @@ class scene_on : public scene {
   }
   void snap(part& of, std::uint32_t grid, const affine& to_snapped);
   void expect_within_reach(const part& of, std::uint32_t grid, const affine& to_snapped) const;
-  /// Of more than two meshes: all but the last.
+  /// Combines all but the last of more than two meshes.
   void combine_before_last(solid_op op);
-  /// What was combined, as a solid of its own.
+  /// The result of combine(), as a solid of its own.
   const map& combined();
   frame_counts make_frame_in_steps(const frame_plan& plan);
   void mark_frame(bool surfaces, bool all_touched);
@@ -233,12 +233,12 @@ class scene_on : public scene {
   std::uint64_t volume_of(const solid_pair<Columns>& of) const {
     return place_.sum(std::size_t{grid_} * grid_, volume_of_column<Columns>{{of}});
   }
-  /// What the last operation is made of.
+  /// The operands of the last operation.
   solid_pair<table> last_pair() const;
   classified_column<table> classified() const;
   solid_facts facts(const column_directory& solid, const solid_pair<column_directory>& seen,
                     stopwatch<Place>& times);
-  /// The part of a solid's area that is of mesh i and of none of so many before it.
+  /// The part of a solid's area that belongs to mesh i and to none of the `earlier` meshes before it.
   double area_of(std::size_t i, const table& solid, std::size_t earlier) const;
   template <class Word>
   array<Word, Place> voxels_here(voxel_set which);
@@ -248,7 +248,7 @@ class scene_on : public scene {
   }
   const std::array<std::uint64_t, 5>& class_numbers();
   part& mesh_at(std::size_t i);
-  /// What was known of meshes that now change.
+  /// Forgets the results for meshes that will change.
   void forget() {
     class_numbers_.reset();
     frame_exposed_.reset();
@@ -257,13 +257,13 @@ class scene_on : public scene {
   Place place_;
   std::uint32_t grid_ = 0;
   std::vector<part> meshes_;
-  std::optional<map> before_last_;  // of more than two meshes: all but the last, combined
+  std::optional<map> before_last_;  // all but the last of more than two meshes, combined
   std::optional<map> result_;
   solid_op op_ = solid_op::first;
   stopwatch<Place> result_times_, frame_times_;
   std::optional<std::array<std::uint64_t, 5>> class_numbers_;
 
-  // Of frames: the columns of all meshes, and memory that the next frame takes.
+  // For frames: the columns of all meshes, and memory that the next frame reuses.
   map frame_;
   marks<std::uint32_t, std::uint16_t, Place> frame_marks_;
   array<std::uint64_t, Place> frame_pieces_, frame_numbers_, frame_directories_, frame_counts_, frame_words_;
@@ -335,7 +335,7 @@ typename scene_on<Place>::map scene_on<Place>::solid_along(part& of, int axis, b
   return result;
 }
 
-/// The box of a mesh tells of most that they are near enough, without a look at each corner.
+/// For most meshes, the box shows that they are near enough, without a test of each corner.
 template <class Place>
 void scene_on<Place>::expect_within_reach(const part& of, std::uint32_t grid,
                                           const affine& to_snapped) const {
@@ -478,7 +478,7 @@ frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
   }
   if (plan.rule == inside_rule::vote) return make_frame_in_steps(plan);
   const bool surfaces = count == 2;
-  for (part& of : meshes_) of.in_frame = false;  // should something fail
+  for (part& of : meshes_) of.in_frame = false;  // in case something fails
   frame_ = map();
   frame_times_.time(place_, "snap", [&] {
     for (std::size_t i = 0; i < count; ++i) snap(meshes_[i], plan.grid, plan.to_snapped[i]);
@@ -533,7 +533,7 @@ frame_counts scene_on<Place>::make_frame_in_steps(const frame_plan& plan) {
   return look_at_frame(last_pair(), surfaces);
 }
 
-/// Marks the crossings of all solids and, if they are asked for, the voxels of all surfaces.
+/// Marks the crossings of all solids and, if requested, the voxels of all surfaces.
 template <class Place>
 void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
   const std::size_t count = meshes_.size(), pairs = kernels::ceil_div<std::size_t>(count, 2),
@@ -544,7 +544,7 @@ void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
               entries = std::max<std::size_t>(1024, frame_pieces_.size() / lists);
   if (frame_numbers_.size() != lists + 1) frame_numbers_ = array<std::uint64_t, Place>(place_, lists + 1);
   std::vector<std::uint64_t> counted(lists + 1);
-  for (;;) {  // three times at most, as raster()
+  for (;;) {  // three times at most, like raster()
     if (marked.keys_room.size() < room)
       marked = {array<std::uint32_t, Place>(place_, room), array<std::uint16_t, Place>(place_, room)};
     if (frame_pieces_.size() < lists * entries)
@@ -579,7 +579,7 @@ void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
   marked.size = counted[0];
 }
 
-/// Writes the exposed voxels of the result, and counts them and the classes; one look from the host.
+/// Writes the exposed voxels of the result, and counts them and the classes; the host waits once.
 template <class Place>
 template <class Columns>
 frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
@@ -617,7 +617,7 @@ frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
   return {seen[0], surfaces ? classes() : class_counts()};
 }
 
-/// Of a solid, and of the voxels that can be seen of what it was made of.
+/// The facts about a solid, and about the exposed voxels of its operands.
 template <class Place>
 solid_facts scene_on<Place>::facts(const column_directory& solid, const solid_pair<column_directory>& seen,
                                    stopwatch<Place>& times) {

@@ -38,9 +38,9 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// A cube about the centre of the first mesh that holds what the result can need: that mesh, or all of them.
-/// It grows in steps of 2^(1/4) of the first mesh's longest side, so that the mesh stays as it is while
-/// another moves a little. `first`: where the first mesh is in its file.
+/// A cube about the centre of the first mesh that encloses what the result can need: that mesh, or all of
+/// them. It grows in steps of 2^(1/4) of the first mesh's longest side, so that the mesh's voxels stay the
+/// same while another mesh moves a little. `first`: the box of the first mesh in its file.
 frame frame_about(const bounds& first, std::span<const bounds> boxes, solid_op op, std::uint32_t side) {
   frame result = frame_around(first, side);
   bounds all;
@@ -126,13 +126,13 @@ http_response response_of(http::status status, std::string body, const char* typ
   result.body() = std::move(body);
   return result;
 }
-/// What is wrong with a request, for the one who asks.
+/// The response to a wrong request, with the reason.
 http_response failure_of(http::status status, const std::string& why) {
   return response_of(status, why + "\n", "text/plain; charset=utf-8");
 }
 
-/// Another page that a browser of this machine shows cannot ask us under a name of its own: there is one
-/// Host, and it is exactly this.
+/// Pages of other sites in a browser on this machine cannot send requests under their own names: there must
+/// be exactly one Host, and it must be this one.
 bool is_for_us(const http_request& request, unsigned short port) {
   if (request.count(http::field::host) != 1) return false;
   const std::string host(request[http::field::host]);
@@ -154,8 +154,8 @@ http_response voxels_of(view_session& session, std::string_view query) {
   }
 }
 
-/// One connection: a request after the other. All of it runs in the thread that waits for connections, but
-/// for answers that take long: so those who are slow keep nobody waiting.
+/// One connection, with one request after the other. All of it runs in the thread that waits for connections,
+/// except long computations: so a slow client delays nobody.
 class connection : public std::enable_shared_from_this<connection> {
  public:
   struct server {
@@ -170,7 +170,7 @@ class connection : public std::enable_shared_from_this<connection> {
     parser_.emplace();
     parser_->header_limit(most_head);
     parser_->body_limit(most_body);
-    stream_.expires_after(patience);  // for all of a request: then the connection ends
+    stream_.expires_after(patience);  // for a whole request; then the connection ends
     http::async_read(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](beast::error_code failure, std::size_t) { self->have_read(failure); });
@@ -238,7 +238,7 @@ class connection : public std::enable_shared_from_this<connection> {
                       });
   }
 
-  /// Takes a little of what may still come: a connection that is closed before would lose the answer.
+  /// Reads a little of what may still arrive: closing the connection earlier would lose the response.
   void end() {
     beast::error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -263,7 +263,7 @@ class connection : public std::enable_shared_from_this<connection> {
   std::size_t left_over_ = 0;
 };
 
-/// Takes connections for as long as the program runs.
+/// Accepts connections as long as the program runs.
 class listener {
  public:
   listener(tcp::acceptor& on, const connection::server& server)
@@ -286,7 +286,7 @@ class listener {
   connection::server server_;
 };
 
-/// A text with its length before it, and lists of words behind it.
+/// A text preceded by its length and followed by lists of words.
 std::string message(const json& told, std::initializer_list<std::span<const std::uint32_t>> lists) {
   std::string text = told.dump(-1, ' ', false, json::error_handler_t::replace);
   text.resize((text.size() + 3) / 4 * 4, ' ');  // words begin at a multiple of 4 bytes
@@ -375,7 +375,7 @@ void view_session::bring_up(const view_request& request, const frame& grid,
     auto& last = known_[i];
     const bool same = last.to_snapped == now.to_snapped && last.grid == now.grid && last.inside == now.inside;
     if (!same) {
-      last = {};  // if what follows throws
+      last = {};  // in case the following throws
       on_.place_mesh(i, grid.side, now.to_snapped);
       on_.make_solid(i, rule_of(request.inside));
       last = now;

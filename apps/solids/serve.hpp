@@ -20,15 +20,15 @@ inline constexpr std::uint32_t finest_view = 1024;
 /// The page: apps/solids/view.html.
 extern const std::string_view view_html;
 
-/// What a page asks for.
+/// A page's request.
 struct view_request {
   std::string op = "union", inside = "columns";
   std::uint32_t grid = 0;
-  std::vector<std::string> placements;  ///< of the meshes, after those that they were given; may be fewer
-  std::uint64_t since = 0;              ///< the number of an answer that the page has; 0: of none
+  std::vector<std::string> placements;  ///< of the meshes, after those of the command line; may be fewer
+  std::uint64_t since = 0;              ///< the number of the answer that the page has; 0: none
 };
 
-/// From one list of voxels to another: positions that go, and voxels that come or are not as they were, all
+/// The changes from one list of voxels to another: removed positions, and new or changed voxels, all
 /// ascending.
 struct voxel_changes {
   std::vector<std::uint32_t> removed;
@@ -38,20 +38,20 @@ struct voxel_changes {
 /// The changes from one list to another; nothing if they are more than half of the new list.
 std::optional<voxel_changes> changes_between(const lit_voxels& before, const lit_voxels& after);
 
-/// Meshes in a scene that many pages look at. Keeps what has not changed since the last request, and answers
-/// one request at a time.
+/// Meshes in a scene that many pages view. Keeps results that have not changed since the last request, and
+/// answers one request at a time.
 class view_session {
  public:
   /// All meshes of the scene are set. `notes`: lines that a page shows.
   view_session(const solids_options& options, placed_meshes all, scene& on, std::vector<std::string> notes);
 
-  /// What a page must know before it asks, as JSON.
+  /// What a page must know before its first request, as JSON.
   std::string describe() const;
 
-  /// The voxels that a request makes: n (32 bits), n bytes of JSON, as many words and as many neighbours as
-  /// it says (`voxels`), as lit_voxels has them. Or, if the JSON has `since`, what has changed since the
-  /// answer of that number: positions `removed`, then words and neighbours `changed`. Throws invalid_argument
-  /// for what cannot be, and what the scene throws.
+  /// The voxels of a request: n (32 bits), n bytes of JSON, then the number of words and neighbours that its
+  /// `voxels` gives, as in lit_voxels. Or, if the JSON has `since`, the changes since the answer with that
+  /// number: positions `removed`, then words and neighbours `changed`. Throws invalid_argument for an invalid
+  /// request, and what the scene throws.
   std::string answer(const view_request& request);
 
  private:
@@ -66,7 +66,7 @@ class view_session {
   scene& on_;
   std::vector<std::string> notes_;
   std::mutex one_at_a_time_;
-  // What was asked last: where each mesh lay and its box there, and what the scene has of it.
+  // The last request: the position of each mesh and its box there, and what the scene has of it.
   std::vector<std::optional<std::pair<affine, bounds>>> boxes_;
   struct known {
     affine to_snapped;
@@ -75,7 +75,7 @@ class view_session {
     bool has_surface = false;
   };
   std::vector<known> known_;
-  // The last answers: what pages that ask again have.
+  // The last answers: the base of the changes for pages that ask again.
   struct answered {
     std::uint64_t id;
     std::uint32_t grid;
@@ -84,7 +84,7 @@ class view_session {
   };
   static constexpr std::size_t kept_answers = 4;
   std::deque<answered> answers_;
-  std::uint64_t last_id_;  // not those of a server that ran before on this port
+  std::uint64_t last_id_;  // differs from the numbers of an earlier server on this port
 };
 
 /// Serves the page and its answers on 127.0.0.1 until the program is ended; calls `ready` with the address.

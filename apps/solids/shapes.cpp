@@ -49,7 +49,7 @@ mesh sphere(std::uint32_t n) {
   return result;
 }
 
-/// A ring of which the tube is a fifth as thick as it is wide.
+/// A ring whose tube is a fifth as thick as the ring is wide.
 mesh torus(std::uint32_t n) {
   mesh result;
   const std::uint32_t m = std::max(n / 2, 3u);

@@ -74,7 +74,7 @@ json as_json(const solid_facts& facts) {
           {"milliseconds", as_json(facts.milliseconds)}};
 }
 
-/// All that is found out, in the order in which it is told.
+/// All results, in the order in which they are reported.
 struct findings {
   std::vector<mesh_faults> faults;
   std::vector<solid_facts> meshes;
@@ -261,7 +261,7 @@ std::vector<std::string> remarks_on_units(const placed_meshes& all) {
   return {fmt::format("all lengths are in {}: {}", all.length.name, each)};
 }
 
-/// What a user should know of meshes that are no surfaces of solids.
+/// What a user should know of meshes that are not surfaces of solids.
 std::vector<std::string> remarks(const solids_options& options, const std::string& name,
                                  const mesh_faults& faults) {
   std::vector<std::string> result;
@@ -280,7 +280,7 @@ std::vector<std::string> remarks(const solids_options& options, const std::strin
   return result;
 }
 
-/// Takes the steps of all meshes and of what is made of them, again and again where they are quick.
+/// Runs the steps for all meshes and for the result, repeatedly if they are quick.
 findings find_out(scene& on, const solids_options& options, const placed_meshes& all, const frame& grid) {
   constexpr auto patience = std::chrono::seconds(2);
   constexpr int usual_repetitions = 5;
@@ -358,8 +358,8 @@ placed_meshes read_meshes(const solids_options& options) {
       all.meshes.push_back(shape ? *std::move(shape) : read_mesh(name));
     }
   }
-  // Lengths are in the first unit that a file has, which is that of files without one, too; coordinates are
-  // counted from near the first mesh, so that those of a country's map keep their digits.
+  // Lengths are in the first unit that a file has, which is also assumed for files without one; coordinates
+  // are relative to a point near the first mesh, so that those of national grids keep their digits.
   for (const auto& one : all.meshes) {
     if (!all.length) all.length = one.unit;
   }
@@ -449,8 +449,9 @@ std::vector<std::string> remarks_on_voxels(const placed_meshes& all, const frame
   return result;
 }
 
-/// Where the meshes lie at time t of a loop, 0 to 1: the first turns about the axis that points up, the
-/// others turn about the next one and go around the first. One that is a sequence stays where it was placed.
+/// The positions of the meshes at time t of a loop, 0 to 1: the first mesh rotates about the axis that points
+/// up, the others rotate about the next one and circle the first. One that is a sequence stays where it was
+/// placed.
 std::vector<affine> where_at(const solids_options& options, const placed_meshes& all, double t) {
   const auto up = static_cast<std::size_t>(options.up.back() - 'x');
   std::vector<affine> result;
@@ -478,7 +479,7 @@ picture_options view_of(const solids_options& options) {
   return view;
 }
 
-/// The picture, and the files that were asked for.
+/// Writes the picture, and the requested files.
 void write_files(const solids_options& options, const placed_meshes& all, const frame& grid, scene& on,
                  const std::function<void(const std::string&)>& note) {
   const bool surfaces = options.op == "surfaces";
@@ -498,7 +499,7 @@ void write_files(const solids_options& options, const placed_meshes& all, const 
   }
 }
 
-/// Square pictures of one size, so many in a row.
+/// Square pictures of one size, `in_a_row` in each row.
 picture film_strip(const std::vector<picture>& frames, std::size_t in_a_row) {
   const auto side = static_cast<std::size_t>(frames.front().width), count = frames.size();
   const std::size_t width = side * std::min(in_a_row, count),
@@ -514,7 +515,7 @@ picture film_strip(const std::vector<picture>& frames, std::size_t in_a_row) {
   return strip;
 }
 
-/// What is told of the frames of an animation, each.
+/// The facts that are reported for each frame of an animation.
 struct frame_facts {
   std::vector<double> times;  // milliseconds
   std::vector<std::uint64_t> volumes, seen;
@@ -543,20 +544,20 @@ void print_frames(const solids_options& options, std::size_t meshes, std::uint32
   fmt::print("pictures: {}\n", picture_of(options).string());
 }
 
-/// The grid of what is made of the meshes where they are placed.
+/// The grid of the result for the meshes as they are placed.
 frame grid_of(const solids_options& options, const placed_meshes& all, std::uint32_t side) {
   // The paper's fill goes from voxel to voxel of whole surfaces.
   const auto op = options.inside == "fill" ? solid_op::combined : op_of(options.op);
   return frame_of_result(all.meshes.size() == 1 ? solid_op::combined : op, all.placed_boxes, side);
 }
 
-/// Makes all frames of an animation, each from the triangles on; reports their times and draws some.
+/// Computes all frames of an animation, each from the triangles on; reports their times and draws some.
 void run_frames(const solids_options& options, const placed_meshes& all, std::uint32_t side, scene& on) {
   constexpr std::size_t most_drawn = 8, in_a_row = 4;
   const auto frames = static_cast<std::size_t>(*options.frames), drawn = std::min(frames, most_drawn);
   const auto count = all.meshes.size();
   const bool surfaces = options.op == "surfaces";
-  // Sequences go round where there are more frames.
+  // Sequences repeat if there are more frames.
   const auto mesh_at = [&](std::size_t i, std::size_t f) -> const mesh& {
     const auto& sequence = all.sequences[i];
     return sequence.empty() ? all.meshes[i] : sequence[f % sequence.size()];
@@ -567,7 +568,8 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
     where.push_back(where_at(options, all, static_cast<double>(f) / static_cast<double>(frames)));
     for (std::size_t i = 0; i < count; ++i) boxes[i].add(bounds_of(mesh_at(i, f), where[f][i]));
   }
-  // What solids share in one frame is not what their boxes of all frames share, but in the first one.
+  // Over all frames, an intersection may be anywhere in the first mesh's box, not only where the boxes of all
+  // frames intersect.
   const auto op = op_of(options.op);
   const auto grid = frame_of_result(stays_in_first(op) ? solid_op::difference : op, boxes, side);
   for (std::size_t i = 0; i < count; ++i) {

@@ -13,14 +13,13 @@ namespace {
 using word = voxel_word<std::uint64_t>;
 
 // A cell is the cube between the centres of eight voxels, about a corner of the voxels' grid. Bit 0 of the
-// number of its corner is the side along x, bit 1 along y, bit 2 along z. Edge 4 * axis + u + 2 * v goes
-// along an axis, on the sides u and v of the next two axes.
+// number of its corner is the side along x, bit 1 along y, bit 2 along z. Edge 4 * axis + u + 2 * v is
+// parallel to an axis, on the sides u and v of the next two axes.
 
 constexpr int bit(int number, int axis) { return number >> axis & 1; }
 
-/// Which of the surface's sheets in a cell goes through an edge. The surface goes through each face of the
-/// cell between corners inside and outside; where two corners inside lie across from each other, it goes
-/// around each.
+/// Which of the surface's sheets in a cell crosses an edge. On each face of the cell, the surface separates
+/// corners inside and outside; if two inside corners are diagonally opposite, it goes around each.
 struct sheets {
   std::array<std::uint8_t, 12> of_edge{};
   int count = 0;
@@ -91,8 +90,8 @@ int corners_inside(const solid_columns& solid, std::uint64_t cell) {
   return result;
 }
 
-/// Moves vertices towards the mean of their neighbours and, a little further, away from it (Taubin), so that
-/// the surface becomes smooth but not smaller. None leaves its cell.
+/// Moves vertices towards the mean of their neighbours and then, slightly more, away from it (Taubin), so
+/// that the surface becomes smooth but not smaller. No vertex leaves its cell.
 void relax(std::vector<vec3>& vertices, const std::vector<vec3>& middles,
            const std::vector<std::uint32_t>& corners) {
   constexpr int rounds = 10;

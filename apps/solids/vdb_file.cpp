@@ -17,7 +17,7 @@ void roost::tools::write_vdb(const voxel_model& model, const std::filesystem::pa
   const double voxel = model.grid.length / model.grid.side;
   auto matrix = openvdb::Mat4R::identity();
   matrix.setToScale(openvdb::Vec3R(voxel, voxel, voxel));
-  // Voxel 0 of OpenVDB lies about its corner 0.
+  // Voxel 0 of OpenVDB is centred at 0.
   matrix.postTranslate(openvdb::Vec3R(model.grid.centre[0] - model.grid.length / 2 + voxel / 2,
                                       model.grid.centre[1] - model.grid.length / 2 + voxel / 2,
                                       model.grid.centre[2] - model.grid.length / 2 + voxel / 2));

@@ -20,7 +20,7 @@ namespace {
 using word = voxel_word<std::uint64_t>;
 static_assert(std::endian::native == std::endian::little, "all these formats are little-endian");
 
-/// A file of numbers as they lie in memory.
+/// A file of numbers as they are in memory.
 class whole_file : public output_file {
  public:
   explicit whole_file(const std::filesystem::path& file) : output_file(file.string()) {}
@@ -34,7 +34,7 @@ class whole_file : public output_file {
   }
 };
 
-/// Where a point of the grid, in voxels, is for the meshes.
+/// Maps a point of the grid, in voxels, to the meshes' coordinates.
 struct to_mesh {
   const frame& grid;
   double operator()(double at, int axis) const {
@@ -52,7 +52,7 @@ struct to_mesh {
   }
 };
 
-/// f(from, to) for the runs of voxels inside of a column.
+/// f(from, to) for the runs of inside voxels of a column.
 template <class F>
 void for_each_run(const solid_columns& solid, std::size_t column, const F& f) {
   for (auto i = solid.offsets[column]; i < solid.offsets[column + 1]; i += 2) {
@@ -128,7 +128,7 @@ void write_binvox(const voxel_model& model, whole_file& to) {
   to.put(runs.data(), runs.size());
 }
 
-/// A chunk of a .vox file, which its parent holds.
+/// A chunk of a .vox file, contained in its parent.
 class chunk {
  public:
   explicit chunk(const char* name) : name_(name) {}
@@ -167,7 +167,7 @@ chunk vox_palette() {
   return palette;
 }
 
-/// One model for each block of 256^3 voxels that has some, and a scene that puts them beside each other.
+/// One model for each nonempty block of 256^3 voxels, and a scene that puts them beside each other.
 void write_vox(const voxel_model& model, whole_file& to) {
   constexpr std::uint32_t block = 256;
   std::map<std::array<std::uint32_t, 3>, std::vector<std::uint64_t>> blocks;
@@ -176,7 +176,7 @@ void write_vox(const voxel_model& model, whole_file& to) {
             word::coordinate(voxel, 2) / block}]
         .push_back(voxel);
   }
-  if (blocks.empty()) blocks[{0, 0, 0}];  // a file without a model is none
+  if (blocks.empty()) blocks[{0, 0, 0}];  // a file without a model is invalid
   chunk main("MAIN");
   chunk group("nGRP");
   std::string scene;  // of the models

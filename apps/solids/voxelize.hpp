@@ -14,11 +14,11 @@ namespace roost::tools {
 
 /// The keys of all voxels that a surface touches, ascending, each once.
 ///
-/// The mesh is scaled uniformly and centred, so that its longest side fills a grid of `grid` voxels
-/// a side. A voxel is in exactly when a point of a triangle lies in it, as if the surface were
-/// sampled without end: triangles are cut at the planes between voxels, not sampled. A point on
-/// such a plane belongs to the voxel above, so a flat side that lies in a plane makes one layer of
-/// voxels. Triangles without area count as the segments or points that they are.
+/// The mesh is scaled uniformly and centred, so that its longest side fills a grid of `grid` voxels a side. A
+/// voxel is in the set exactly if it contains a point of a triangle, as if the surface were sampled
+/// infinitely densely: triangles are cut at the planes between voxels, not sampled. A point on such a plane
+/// belongs to the voxel above, so a flat side in a plane makes one layer of voxels. Triangles without area
+/// count as segments or points.
 ///
 /// Deterministic for any number of threads, and the same on both places. Forgets the meshes of the
 /// scene. Throws invalid_argument for a grid of 0 or above 1024, or a mesh without triangles.

@@ -27,12 +27,11 @@ using roost::tools::voxel_times;
 struct voxels_options : roost::tools::solids_options {
   bool sweep = false;
 
-  /// Of a measurement.
+  /// The finest grid of a measurement.
   std::uint64_t finest() const { return grid.value_or(finest_grid); }
 };
 
-/// Prints what was measured as it comes, and keeps it as CSV: the columns of `roost bench`, and the
-/// grid.
+/// Prints measurements at once, and keeps them as CSV: the columns of `roost bench`, and the grid.
 class report {
  public:
   explicit report(bool as_csv) : as_csv_(as_csv) {
@@ -51,7 +50,7 @@ class report {
 
   void add(std::uint64_t grid, const voxel_times& t) {
     const auto check = t.wrong == 0 ? "ok" : fmt::format("{} wrong", t.wrong);
-    // Million a second.
+    // Millions per second.
     const auto rate = [&](double ms) { return static_cast<double>(t.n) / ms / 1000; };
     std::string lines;
     const auto add_line = [&](std::string_view op, double ms, double hit_rate) {
@@ -77,7 +76,7 @@ class report {
     wrong_ += t.wrong;
   }
 
-  /// A remark for people: beside a table, not into a CSV.
+  /// A remark for people: printed with a table, not with CSV.
   template <class... Arguments>
   void note(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
     fmt::print(as_csv_ ? stderr : stdout, "{}\n", fmt::format(text, std::forward<Arguments>(arguments)...));
@@ -93,8 +92,8 @@ class report {
   std::size_t wrong_ = 0;
 };
 
-/// As many keys as there are voxels, all of voxels that are not there, in random order. A grid
-/// without empty voxels is asked for voxels outside.
+/// As many keys of absent voxels as there are voxels, in random order. If a grid has no empty voxels, they
+/// are outside the grid.
 std::vector<std::uint32_t> absent_keys(const roost::host& cpu, std::span<const std::uint32_t> voxels,
                                        std::uint64_t grid) {
   const auto number = [&](std::uint32_t key) {  // of a voxel in the order of keys
@@ -108,8 +107,8 @@ std::vector<std::uint32_t> absent_keys(const roost::host& cpu, std::span<const s
       result[i] = voxels[i] | 1u << 30;
       return;
     }
-    // The empty voxel of some rank among the empty ones. Before it are those of the voxels that
-    // have no more empty ones before them.
+    // The empty voxel of this rank among the empty ones. It comes after all voxels with at most `rank` empty
+    // ones before them.
     const auto rank = roost::mix64(i + 1) % empty;
     std::size_t first = 0, last = voxels.size();
     while (first < last) {
@@ -222,7 +221,7 @@ void measure_tables_of(const voxels_options& options) {
   }
 }
 
-/// What meshes are read, and what is made of them in any case.
+/// Options: which meshes are read, and what is always done with them.
 void add_usual_options(CLI::App* command, voxels_options& options) {
   command
       ->add_option(
@@ -278,7 +277,7 @@ void add_placements(CLI::App* command, voxels_options& options) {
   }
 }
 
-/// How solids are made of meshes.
+/// Options: how solids are made from meshes.
 void add_solid_options(CLI::App* command, voxels_options& options) {
   command->add_option("--op", options.op, "What is made of several meshes, one after the other")
       ->check(CLI::IsMember({"union", "intersection", "difference", "xor", "surfaces"}))
@@ -310,7 +309,7 @@ void add_solid_options(CLI::App* command, voxels_options& options) {
       ->group(solids_group);
 }
 
-/// What is made of solids.
+/// Options: outputs for solids.
 void add_solid_outputs(CLI::App* command, voxels_options& options) {
   auto* const exports =
       command
@@ -335,7 +334,7 @@ void add_solid_outputs(CLI::App* command, voxels_options& options) {
       ->check(CLI::Range(1, 10000))
       ->group(solids_group);
   command
-      ->add_option_function<std::string>(  // of numbers CLI11 makes a 0 where none is given
+      ->add_option_function<std::string>(  // for numbers, CLI11 gives 0 if there is none
           "--serve",
           [&options](const std::string& port) { options.serve = port.empty() ? 8421 : std::stoi(port); },
           "Shows the solids in a browser, in which they are combined and moved: a server for this machine "

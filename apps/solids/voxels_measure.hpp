@@ -8,7 +8,7 @@
 
 #include "apps/measure/run.hpp"
 
-// How `roost voxels` measures tables; one source for both places, compiled apart.
+// How `roost voxels` measures tables; one source for both places, compiled separately.
 
 namespace roost::tools {
 
@@ -16,16 +16,15 @@ namespace roost::tools {
 struct voxel_keys {
   std::span<const std::uint32_t> built;    // every voxel once
   std::span<const std::uint32_t> present;  // the same in another order
-  std::span<const std::uint32_t> absent;   // as many that are not there
+  std::span<const std::uint32_t> absent;   // as many absent voxels
 };
 
-/// How a table did: the medians of the timed runs in milliseconds, and how many of all the answers
-/// were wrong.
+/// The results of a table: the medians of the timed runs in milliseconds, and the number of wrong answers.
 struct voxel_times {
   std::string table, place;
   std::size_t n = 0;
   double load_factor = 0;
-  std::size_t bytes = 0, scratch_bytes = 0;  // 0: it does not tell
+  std::size_t bytes = 0, scratch_bytes = 0;  // 0: unknown
   double build = 0, find_present = 0, find_absent = 0;
   std::size_t wrong = 0;
 };
@@ -40,10 +39,10 @@ struct voxel_run {
 void measure_on_host(const voxel_keys& keys, const voxel_run& run);
 void measure_on_cuda(const voxel_keys& keys, const voxel_run& run);
 
-/// std::unordered_map, filled by one thread and asked by all.
+/// std::unordered_map, filled by one thread and queried by all.
 void measure_std(const voxel_keys& keys, const voxel_run& run);
 
-/// What the tables store for a voxel. No voxel has the value `no_voxel`, since mix32 is a
+/// The value that the tables store for a voxel. No voxel has the value `no_voxel`, since mix32 is a
 /// bijection.
 struct voxel_value {
   ROOST_FN std::uint32_t operator()(std::uint32_t key) const { return mix32(key); }
@@ -100,7 +99,7 @@ void measure_table(const Place& place, const voxel_keys& keys, const voxel_run& 
   run.report(times);
 }
 
-/// frozen_map as users of the library get it.
+/// frozen_map with its default layout.
 template <class Place, class Key, class Value>
 struct default_table : bench::frozen_table<Place, Key, Value, default_layout<Key, Value>> {
   using bench::frozen_table<Place, Key, Value, default_layout<Key, Value>>::frozen_table;

@@ -17,21 +17,21 @@ namespace {
 
 constexpr double degree = std::numbers::pi / 180;
 constexpr double gaia_epoch = 2016.0, hipparcos_epoch = 1991.25;  // of the positions
-constexpr double fastest = 15000;  // Barnard's star moves 10,400 thousandths of an arc second a year
+constexpr double fastest = 15000;  // Barnard's star moves 10,400 milliarcseconds a year
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
   throw invalid_argument(fmt::format("{}: {}", file, why));
 }
 
-/// Of a star as we see it; catalogues have the Sun among them.
+/// An apparent magnitude; catalogues may contain the Sun.
 bool is_magnitude(double number) { return number > -20 && number < 50; }
 
-/// Takes stars that are complete, at the epoch.
+/// Collects complete stars, moved to the epoch.
 class star_taker {
  public:
   star_taker(double epoch, double magnitude_most) : magnitude_most_(magnitude_most) { result_.epoch = epoch; }
 
-  /// Degrees, and thousandths of arc seconds a year since `epoch`.
+  /// Positions in degrees, motions in milliarcseconds a year since `epoch`.
   void take(double ra, double dec, double magnitude, double motion_ra, double motion_dec, double epoch,
             std::string name) {
     if (!(std::isfinite(ra) && std::abs(dec) <= 90 && is_magnitude(magnitude))) {
@@ -57,7 +57,7 @@ class star_taker {
   double magnitude_most_;
 };
 
-/// Columns that have one of several names.
+/// A column that has one of several names.
 struct number_column {
   star_table& table;
   std::string_view what;
@@ -82,32 +82,32 @@ struct csv_positions {
   std::vector<double> ra, dec;
 };
 
-/// What positions look like that are said to be in degrees, or none.
+/// The units that positions, which should be in degrees, seem to have; empty if degrees are plausible.
 std::string_view look_of(const std::vector<double>& ra, const std::vector<double>& dec) {
-  constexpr std::size_t few = 10;  // say nothing
+  constexpr std::size_t few = 10;  // too few to tell
   constexpr double pi = std::numbers::pi, reach = 1.0001;
   if (ra.size() < few) return {};
   const auto [west, east] = std::ranges::minmax(ra);
   const auto [south, north] = std::ranges::minmax(dec);
-  const bool within = std::max(-south, north) <= pi / 2 * reach;  // of the declinations of radians
+  const bool within = std::max(-south, north) <= pi / 2 * reach;  // possible as radians
   if (within && west >= -pi * reach && east <= 2 * pi * reach) return "radians";
   if (within && std::max(-south, north) > 1.4 && east - west > 30)
     return "declinations in radians and right ascensions in degrees";
   if (west < 0 || east > 24) return {};
-  // All the hours, or far fewer degrees from west to east than from south to north.
+  // All hours, or a much smaller extent from west to east than from south to north.
   const double across = (east - west) * std::cos((south + north) / 2 * degree);
   if ((west < 1 && east > 23) || across < (north - south) / 4)
     return east <= 2 * pi * reach && west < 0.5 && east > 5.5 ? "right ascensions in radians" : "hours";
   return {};
 }
 
-/// The columns of positions, and what they are in.
+/// The columns of positions, and their units.
 struct position_columns {
   number_column ra, dec;
   position_units units;
 };
 
-/// `units`: as they are given.
+/// `units`: as given by the user.
 position_columns find_positions(star_table& table, position_units units) {
   const number_column ra_degrees(table, "right ascension", {"radeg", "radegrees", "ramdeg"}),
       ra_hours(table, "right ascension", {"rahours", "rahour", "rahrs", "rah"}),
@@ -125,7 +125,7 @@ position_columns find_positions(star_table& table, position_units units) {
     }
     return *columns.begin();
   };
-  // Where a name says the unit, that is the one to take; both must say radians, or neither.
+  // Columns whose names give units are preferred; either both or neither must be in radians.
   const bool in_radians = ra_radians.column && dec_radians.column;
   const auto& ra = *(in_radians && !ra_degrees.column && !ra_hours.column
                          ? &ra_radians
@@ -162,7 +162,7 @@ csv_positions read_positions(star_table& table, position_units units) {
   for (std::size_t row = 0; row < table.rows(); ++row) {
     double a = ra[row], d = dec[row];
     if (std::isfinite(a) && std::isfinite(d)) {
-      // Some count right ascension from -180 degrees on.
+      // Some catalogues have right ascensions from -180 degrees on.
       if (std::abs(d * dec_unit) <= 90.0001 && a * ra_unit >= -180.0001 && a * ra_unit <= 360.0001) {
         good_ra.push_back(a);
         good_dec.push_back(d);
@@ -171,7 +171,7 @@ csv_positions read_positions(star_table& table, position_units units) {
         a = d = std::numeric_limits<double>::quiet_NaN();
       }
     } else {
-      a = d = std::numeric_limits<double>::quiet_NaN();  // an infinite one would become a pole
+      a = d = std::numeric_limits<double>::quiet_NaN();  // infinity would become a pole
     }
     result.ra.push_back(a * ra_unit);
     result.dec.push_back(std::clamp(d * dec_unit, -90., 90.));
@@ -220,7 +220,7 @@ void read_csv_catalogue(const std::string& file, position_units units, star_take
     const double east = moves ? motion_ra[row] : 0, north = moves ? motion_dec[row] : 0;
     known += std::isfinite(light);
     impossible +=
-        std::isfinite(light) && !is_magnitude(light) && !(light > 90 && light < 1000);  // 99.9 is none
+        std::isfinite(light) && !is_magnitude(light) && !(light > 90 && light < 1000);  // 99.9 means none
     if (moves && !(years >= 1800 && years <= 2200) && std::isfinite(years))
       refuse(file, fmt::format("row {} has the epoch {}, which is no year; correct it", row + 1, years));
     if (std::abs(east) > fastest || std::abs(north) > fastest) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr float sigmas = 4;  // above the background
 constexpr int least_pixels = 3;
-constexpr double edge_error = 2;  // pixels that a centroid at the edge may be outside
+constexpr double edge_error = 2;  // pixels that a centroid may be beyond the edge
 
 void expect_done(int status) {
   if (status == 0) return;
@@ -29,7 +29,7 @@ void expect_done(int status) {
   throw error(fmt::format("stars cannot be found in this picture: {}", text));
 }
 
-/// By brightness; equal ones keep their order.
+/// Sorts by brightness, stably.
 void sort_by_brightness(std::vector<centroid>& all, const std::vector<double>& brightness) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -45,7 +45,7 @@ void sort_by_brightness(std::vector<centroid>& all, const std::vector<double>& b
 found_centroids find_stars(const grey_image& image) {
   found_centroids result{
       {static_cast<float>(image.width), static_cast<float>(image.height)}, {}, image.lowest_first};
-  if (image.width < 16 || image.height < 16) return result;  // no room for four stars
+  if (image.width < 16 || image.height < 16) return result;  // too small for four stars
   grey_image flat = image;
   sep_image source{};
   source.data = flat.pixels.data();
@@ -56,7 +56,7 @@ found_centroids find_stars(const grey_image& image) {
   expect_done(sep_background(&source, 64, 64, 3, 3, 0, &background));
   const std::unique_ptr<sep_bkg, decltype(&sep_bkg_free)> background_owner(background, sep_bkg_free);
   expect_done(sep_bkg_subarray(background, flat.pixels.data(), SEP_TFLOAT));
-  // A picture of few shades has less noise than a shade; nothing is found in one without any.
+  // A picture with few shades has noise of less than a shade; in a uniform one, nothing is found.
   const auto [least, most] = std::minmax_element(flat.pixels.begin(), flat.pixels.end());
   const float noise = std::max(sep_bkg_globalrms(background), (*most - *least) * 1e-4f);
   if (!(noise > 0)) return result;
@@ -82,7 +82,7 @@ found_centroids find_stars(const grey_image& image) {
   for (int i = 0; i < catalogue->nobj; ++i) {
     const bool streak = catalogue->a[i] > 4 * usual && catalogue->a[i] > 4 * catalogue->b[i];
     if (streak || catalogue->tnpix[i] < 2 || !(catalogue->flux[i] > 0)) continue;
-    // The middle of the first pixel is at 0 there, and half a pixel from the edge here.
+    // There, the middle of the first pixel is at 0; here, it is half a pixel from the edge.
     result.at.push_back({static_cast<float>(catalogue->x[i] + 0.5) - result.size.width / 2,
                          static_cast<float>(catalogue->y[i] + 0.5) - result.size.height / 2});
     brightness.push_back(catalogue->flux[i]);

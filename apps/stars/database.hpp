@@ -9,22 +9,22 @@
 #include "sky.hpp"
 
 /// \file
-/// What `roost stars` knows of the sky: stars, and quads of them as patterns.
+/// The database of `roost stars`: stars, and quads of stars as patterns.
 
 namespace roost::tools {
 
-/// A star: its direction, and its magnitude (the fainter, the greater).
+/// A star: its direction, and its magnitude (greater for fainter stars).
 struct star {
   sky_vector at;
   float magnitude;
 };
 
-/// The shape of four stars that a picture may show together: the six distances between them, which neither
-/// turn nor scale nor mirror change but for a factor.
+/// The shape of four stars that a picture may show together: the six distances between them, which rotations,
+/// scales and reflections change at most by a common factor.
 struct quad_shape {
   static constexpr int ratios = 5;
   float longest;                ///< distance
-  std::uint16_t ratio[ratios];  ///< of the others to it, ascending, in parts of 2^16
+  std::uint16_t ratio[ratios];  ///< of the other distances to it, ascending, in units of 2^-16
   std::uint16_t unused;
 };
 
@@ -34,13 +34,13 @@ struct star_pattern {
   quad_shape shape;  ///< distances are chords of the unit sphere
 };
 
-/// What `build` is asked for.
+/// The limits for `build`.
 struct database_limits {
   double fov_least = 8, fov_most = 20;  ///< degrees: the width of the pictures to solve
-  double magnitude_most = 99;           ///< stars that are fainter are left out
+  double magnitude_most = 99;           ///< fainter stars are left out
 };
 
-/// Stars in the order of their brightness, the brightest first, and patterns.
+/// Stars, the brightest first, and patterns.
 struct star_database {
   database_limits limits;
   double epoch = 2000;  ///< year of the positions
@@ -49,10 +49,10 @@ struct star_database {
   std::vector<std::string> names;  ///< of each star; most have none
 };
 
-/// Writes a database to a file: with checksums, and never half of one. Throws roost::file_error.
+/// Writes a database to a file: with checksums, and completely or not at all. Throws roost::file_error.
 void save(const star_database& database, const std::filesystem::path& file);
-/// Reads what save() wrote. Throws roost::file_error for a file that is cut off, damaged, of another version
-/// or none of these.
+/// Reads what save() wrote. Throws roost::file_error for a file that is cut off, damaged, of a different
+/// version, or not a database.
 star_database load_star_database(const std::filesystem::path& file);
 
 }  // namespace roost::tools

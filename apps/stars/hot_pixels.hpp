@@ -6,8 +6,8 @@
 
 namespace roost::tools {
 
-/// Puts the mean of its neighbours where a pixel stands out alone, as no star does. `pixels`: rows of so
-/// many, without their background; `noise`: of one pixel.
+/// Replaces single bright pixels, which cannot be stars, by the mean of their neighbours. `pixels`: rows of
+/// `width` pixels, without their background; `noise`: of one pixel.
 inline void repair_hot_pixels(std::span<float> pixels, std::size_t width, float noise) {
   const auto w = static_cast<std::ptrdiff_t>(width),
              h = static_cast<std::ptrdiff_t>(width == 0 ? 0 : pixels.size() / width);

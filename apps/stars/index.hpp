@@ -16,11 +16,11 @@ namespace roost::tools {
 
 inline constexpr int levels_most = 16;
 inline constexpr double level_step = 1.5;        // between the widths of two levels
-inline constexpr double cells_across = 4;        // a picture of a level's width has about so many,
-inline constexpr std::uint32_t cell_stars = 12;  // of which so many stars count, the brightest
+inline constexpr double cells_across = 4;        // cells across a picture of a level's width, about
+inline constexpr std::uint32_t cell_stars = 12;  // stars of a cell that count: the brightest
 inline constexpr std::uint32_t level_bits = 28;  // of a key: the cell; above it the level
 
-/// What a kernel knows of the stars.
+/// The stars, for kernels.
 template <class Place>
 struct star_index_ref {
   struct level {
@@ -45,7 +45,7 @@ struct star_index_ref {
     return best;
   }
   /// Calls f(star's number) for bright stars around a direction, and some farther ones; in each cell the
-  /// brightest first. f says whether to go on with its cell.
+  /// brightest first. f returns whether to continue with its cell.
   template <class F>
   ROOST_FN void for_each_near(int number, sky_vector direction, float radius, const F& f) const {
     cells_of(number).for_each_near(direction, radius, [&](std::uint32_t cell) {
@@ -57,7 +57,7 @@ struct star_index_ref {
   }
 };
 
-/// Key i of the multimap: of the brightest stars of each level, one level after the other.
+/// Key i of the multimap: for the brightest stars of each level, one level after the other.
 struct level_cell {
   const star* stars;
   const std::uint32_t* bands;
@@ -92,11 +92,11 @@ struct fill_keys {
   ROOST_FN void operator()(std::size_t i) const { keys[i] = cell(i); }
 };
 
-/// Owner of what a star_index_ref refers to.
+/// Owns what a star_index_ref refers to.
 template <class Place>
 class star_index {
  public:
-  /// `stars`: in memory of the place, the brightest first; they must stay there.
+  /// `stars`: in memory of the place, the brightest first; they must outlive this.
   star_index(const Place& place, std::span<const star> stars, const database_limits& limits) {
     ref_.emplace(make(place, stars, limits));
   }
@@ -109,12 +109,12 @@ class star_index {
       all.push_back(std::min(all.back() * level_step, limits.fov_most));
     return all;
   }
-  /// So many stars, the brightest, are enough for a level where the sky has the fewest.
+  /// How many of the brightest stars are enough for a level, even where the sky has the fewest.
   static std::uint64_t enough(std::uint32_t cells) { return std::uint64_t{3} * cell_stars * cells; }
   static std::vector<std::uint32_t> bands(double width) {
     return sky_cells::bands(width / cells_across * std::numbers::pi / 180);
   }
-  /// So many stars are enough for all levels.
+  /// How many stars are enough for all levels.
   static std::uint64_t enough(const database_limits& limits) {
     return enough(bands(limits.fov_least).back());
   }

@@ -3,7 +3,7 @@
 #include "catalogue.hpp"
 #include "solution.hpp"
 
-// Bright stars with names, the brightest first: where the Hipparcos catalogue has them.
+// Bright stars with names, the brightest first, at their positions in the Hipparcos catalogue.
 
 namespace roost::tools {
 namespace {

@@ -7,15 +7,15 @@
 #include "roost/two_way_index.hpp"
 
 /// \file
-/// Which quads of stars become patterns. Circles lie all over the sky, so close together that every picture
-/// has one that is nearly the same; all quads of the brightest stars of a circle are patterns, each once.
+/// Which quads of stars become patterns. Circles cover the sky so densely that one nearly coincides with a
+/// circle in any picture; all quads of the brightest stars of a circle are patterns, each once.
 
 namespace roost::tools {
 
 inline constexpr int circle_stars = 7;       // whose quads are taken
 inline constexpr double circle_width = 0.8;  // of a level's picture
-inline constexpr double circles_across = 9;  // circles begin in each so many parts of their width
-inline constexpr float stars_apart = 0.05f;  // circle widths, at least, between two of those stars
+inline constexpr double circles_across = 9;  // circles are a ninth of their width apart
+inline constexpr float stars_apart = 0.05f;  // least distance of two of those stars, in circle widths
 
 /// The brightest stars of a circle, and how many.
 struct circle_list {
@@ -54,7 +54,7 @@ struct list_circles {
   circle_list* lists;
 
   ROOST_FN void operator()(std::size_t i) const {
-    constexpr int most = 2 * circle_stars;  // some are too close to another one
+    constexpr int most = 2 * circle_stars;  // some are too close to each other
     const int level = circles.level_of(i);
     const sky_vector middle =
         circles.cells_of(level).middle(static_cast<std::uint32_t>(i - circles.levels[level].first));
@@ -89,15 +89,15 @@ struct list_circles {
   static constexpr std::uint32_t no_star_here = ~std::uint32_t{0};
 };
 
-/// Counts the quads of each circle that none of the circles before it and beside it has, or writes them.
+/// Counts, or writes, the quads of each circle that none of the neighbouring circles before it has.
 struct take_quads {
   all_circles circles;
   const circle_list* lists;
-  std::uint64_t* counts;        // where to count to,
-  const std::uint64_t* places;  // or where a circle's quads go
+  std::uint64_t* counts;        // where counts are written,
+  const std::uint64_t* places;  // or where each circle's quads begin
   quad* target;
 
-  /// A bit for each star of a list that another circle has, too.
+  /// A bit for each star of a list that another circle also has.
   ROOST_FN static std::uint32_t common(const circle_list& list, const circle_list& other) {
     std::uint32_t bits = 0;
     for (int i = 0; i < circle_stars; ++i) {
@@ -160,7 +160,7 @@ struct fill_patterns {
   }
 };
 
-/// The brightness of a star as a number: equal ones in their order.
+/// The brightness of a star as an integer for stable sorting.
 struct brightness {
   const star* stars;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
@@ -181,10 +181,10 @@ struct gather_stars {
   ROOST_FN void operator()(std::size_t i) const { to[i] = from[order[i]]; }
 };
 
-/// What build_patterns leaves on a place.
+/// The result of build_patterns on a place.
 template <class Place>
 struct built_patterns {
-  array<std::uint32_t, Place> order;  // the star of the catalogue that each star is
+  array<std::uint32_t, Place> order;  // the number of each star in the catalogue
   array<star, Place> stars;
   array<star_pattern, Place> patterns;
 };
@@ -240,7 +240,7 @@ built_patterns<Place> build(const Place& place, std::span<const star> catalogue,
   return result;
 }
 
-/// The same for a database in host memory; returns what it took on the place, in milliseconds.
+/// The same for a database in host memory; returns the milliseconds that it took on the place.
 template <class Place>
 double build_patterns_on(const Place& place, star_database& database) {
   const auto catalogue = copy_to(place, database.stars);

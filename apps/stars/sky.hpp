@@ -70,7 +70,7 @@ class sky_cells {
     }
     ROOST_FN static float right_ascension(sky_vector d) { return std::atan2(d.y, d.x); }
 
-    /// The band of a cell: the last one that does not begin behind it.
+    /// The band of a cell: the last one that does not begin after it.
     ROOST_FN std::uint32_t band_of(std::uint32_t cell) const {
       std::uint32_t low = 0, high = bands;
       while (high - low > 1) {
@@ -79,7 +79,7 @@ class sky_cells {
       }
       return low;
     }
-    /// The middle of a cell: the same on all places, whose sines of doubles differ too little to be seen
+    /// The middle of a cell: the same on all places, since their sines of doubles differ too little to matter
     /// here.
     ROOST_FN sky_vector middle(std::uint32_t cell) const {
       const std::uint32_t band = band_of(cell);

@@ -46,7 +46,7 @@ sky_vector direction_of(double ra, double dec) {
 
 std::vector<std::uint32_t> spread(std::span<const centroid> all, star_fields::size size) {
   constexpr int side = 4, crowded = side * side / 2;
-  constexpr std::size_t brightest = 24;  // whose quads are looked up
+  constexpr std::size_t brightest = 24;  // centroids whose quads are looked up
   if (all.size() <= brightest) return {};
   const auto part = [](float at, float length) {
     return std::clamp(static_cast<int>((at / length + 0.5f) * side), 0, side - 1);
@@ -82,7 +82,7 @@ solved_fields solve_crowded(const star_fields& fields, const solve_options& opti
     result.orders[i] = std::move(order);
   }
   if (crowded.empty()) return result;
-  auto halved = options;  // as chance has two tries
+  auto halved = options;  // since there are two tries
   halved.chance_most /= 2;
   const auto more = solve(again, halved);
   for (std::size_t k = 0; k < crowded.size(); ++k) {

@@ -6,7 +6,7 @@
 #include "solver.hpp"
 
 /// \file
-/// What a solution says of the sky.
+/// What a solution says about the sky.
 
 namespace roost::tools {
 
@@ -19,7 +19,7 @@ struct sky_position {
   bool mirrored;   ///< east is to the right where north is up
 };
 sky_position position_of(const pointing& at, star_fields::size size);
-/// The same the other way round, as a hint: of a picture that is mirrored, or not.
+/// The inverse, as a hint, for a picture that is mirrored or not.
 pointing pointing_of(double ra, double dec, double roll, bool mirrored);
 
 /// Right ascension and declination of a direction, in degrees.
@@ -28,7 +28,7 @@ struct sky_point {
 };
 sky_point point_of(sky_vector direction);
 
-/// A direction, of degrees.
+/// A direction from degrees.
 sky_vector direction_of(double ra, double dec);
 
 /// North and east in the middle of a picture.
@@ -42,19 +42,20 @@ struct compass {
   }
 };
 
-/// Where the brightest centroids lie in few parts of a picture, as lit trees do: the centroids of all parts
-/// in turn, the brightest of each first. Else empty.
+/// If the brightest centroids are in few parts of a picture, such as on lit trees: the order that takes
+/// centroids from all parts in turn, the brightest first. Otherwise empty.
 std::vector<std::uint32_t> spread(std::span<const centroid> all, star_fields::size size);
 
-/// What came of fields.
+/// The results for fields.
 struct solved_fields {
   std::vector<field_solution> solutions;
-  /// Of each field its centroids in the order that was solved; empty for that of the field.
+  /// For each field, the order of its centroids that was solved; empty: the original order.
   std::vector<std::vector<std::uint32_t>> orders;
 };
 using solve_function = std::function<std::vector<field_solution>(const star_fields&, const solve_options&)>;
 
-/// Solves fields, and those without a solution whose brightest centroids are crowded once more.
+/// Solves fields; those without a solution whose brightest centroids are crowded are tried once more, in the
+/// order of spread().
 solved_fields solve_crowded(const star_fields& fields, const solve_options& options,
                             const solve_function& solve);
 

@@ -9,19 +9,20 @@
 
 /// \file
 /// Solves fields: quads of a picture's brightest centroids are looked up by their shape; each pattern that
-/// fits says where the picture points, and a likelihood over all stars and centroids says whether that is so.
-/// A team has a field, and each of its workers a quad. A hint where it points comes before all quads.
+/// fits gives a direction of the picture, and a likelihood over all stars and centroids decides whether it is
+/// right. A team has a field, and each of its workers a quad. A hint about the direction is tried before all
+/// quads.
 
 namespace roost::tools {
 
 inline constexpr int assumed_most = 24;       // widths of the picture that are tried
 inline constexpr float shape_error = 0.004f;  // of a ratio of distances
 inline constexpr int quad_stars_most = 32;
-inline constexpr std::uint32_t limit_step = 64;  // quads, of a device's team: places end at the same one
-inline constexpr float near_enough = 0.004f;     // widths that a star of a hint may be off
-inline constexpr int vote_side = 64;             // of the cells that shifts of a hint are counted in
+inline constexpr std::uint32_t limit_step = 64;  // quads of a device's team: all places stop at the same one
+inline constexpr float near_enough = 0.004f;  // how far a star of a hint may be off, in widths of the picture
+inline constexpr int vote_side = 64;          // of the grid of cells in which shifts of a hint are counted
 
-/// What a kernel knows of a database.
+/// A database, for kernels.
 template <class Place>
 struct solver_ref {
   star_index_ref<Place> sky;
@@ -62,7 +63,7 @@ struct field_view {
   }
 };
 
-/// Which centroids are taken.
+/// The set of centroids that are taken.
 class centroid_set {
  public:
   ROOST_FN bool has(int i) const { return words_[i / 64] >> i % 64 & 1; }
@@ -72,7 +73,7 @@ class centroid_set {
   std::uint64_t words_[centroids_most / 64] = {};
 };
 
-/// Where a direction is in a picture; false if behind it.
+/// Where a direction is in a picture; false if it is behind the camera.
 ROOST_FN bool project(const pointing& p, sky_vector direction, float& x, float& y) {
   const float away = dot(direction, p.z);
   if (away < 0.05f) return false;
@@ -81,7 +82,7 @@ ROOST_FN bool project(const pointing& p, sky_vector direction, float& x, float& 
   return true;
 }
 
-/// Which star each of four directions is, of all orders the one whose distances fit best.
+/// Which star each of four directions is: of all orders, the one whose distances fit best.
 ROOST_FN void match_four(const sky_vector (&seen)[4], const sky_vector (&stars)[4], int (&order)[4]) {
   float chord[4][4], between[4][4], all_seen = 0, all_between = 0;
   for (int i = 0; i < 4; ++i) {
@@ -116,15 +117,15 @@ ROOST_FN void match_four(const sky_vector (&seen)[4], const sky_vector (&stars)[
   }
 }
 
-/// Where a picture points if four of its centroids are these stars, which are in any order, and its focal
-/// length is about `focal`.
+/// Where a picture points if four of its centroids are these stars, in any order, and its focal length is
+/// about `focal`.
 ROOST_FN pointing point_at(const centroid (&seen)[4], const sky_vector (&stars)[4], float focal) {
   sky_vector v[4];
   for (int i = 0; i < 4; ++i) v[i] = unit({seen[i].x, seen[i].y, focal});
   int order[4];
   match_four(v, stars, order);
-  // In the planes that touch the sphere in the middle of both quads, one is the other turned, and mirrored or
-  // not: z -> turn * z or turn * conj(z). What its length differs from 1 belongs to the focal length.
+  // In the tangent planes at the middles of both quads, one is a rotation of the other, mirrored or not: z ->
+  // turn * z or turn * conj(z). If the length of `turn` is not 1, the focal length is corrected by it.
   const sky_vector middle = unit(stars[0] + stars[1] + stars[2] + stars[3]);
   const tangent_axes sky(middle);
   pointing result{};
@@ -176,10 +177,10 @@ ROOST_FN pointing point_at(const centroid (&seen)[4], const sky_vector (&stars)[
   return result;
 }
 
-/// The sky that a picture shows if it points somewhere.
+/// The sky that a picture shows if it points in a given direction.
 struct shown_sky {
   int level;
-  float radius;  // of the picture's corners, radians
+  float radius;  // to the picture's corners, radians
   float limit;   // stars with greater numbers are less likely to be seen
   ROOST_FN float weight(std::uint32_t star) const { return 1 / (1 + static_cast<float>(star) / limit); }
 };
@@ -187,15 +188,15 @@ template <class Place>
 ROOST_FN shown_sky sky_of(const star_index_ref<Place>& sky, const field_view& field, const pointing& at) {
   const float w = field.width / at.focal, h = field.height / at.focal;
   return {sky.level_of(2 * std::atan(w / 2)), std::atan(std::sqrt(w * w + h * h) / 2),
-          // Twice as many stars as there are centroids, where the sky is as full as on average.
+          // Twice as many stars as centroids, for a sky of average density.
           2 * static_cast<float>(field.count) * 4 * pi / (w * h)};
 }
 
-/// The logarithm of how much likelier the centroids are if the picture points there than if they lie
-/// anywhere, without those of the quad that said so. Each centroid has been made by a star with probability
-/// 1/2, else it lies anywhere; a star is as likely as its weight, and off by some pixels, more of them
-/// farther from the quad. Where a picture points somewhere else, this is above x in one of exp(x) cases or
-/// fewer.
+/// The logarithm of the likelihood ratio of the centroids, without those of the quad, between a picture that
+/// points there and random positions. Each centroid is from a star with probability 1/2, otherwise at a
+/// random position; a star's probability is proportional to its weight, and its position is off by some
+/// pixels, more if it is far from the quad. If a picture points elsewhere, this is above x in at most one of
+/// exp(x) cases.
 template <class Place>
 ROOST_FN float log_odds(const star_index_ref<Place>& sky, const field_view& field, const pointing& at,
                         const int (&quad)[4]) {
@@ -237,8 +238,8 @@ ROOST_FN float log_odds(const star_index_ref<Place>& sky, const field_view& fiel
   return sum;
 }
 
-/// Solves four equations, of a matrix and the right side, whose matrix is positive definite: no pivots are
-/// needed. False if it is not.
+/// Solves four linear equations, given as a matrix and the right side. The matrix must be positive definite,
+/// so no pivoting is needed; false if it is not.
 ROOST_FN bool solve_equations(double (&a)[4][5], double (&result)[4]) {
   for (int p = 0; p < 4; ++p) {
     if (!(a[p][p] > 1e-9)) return false;
@@ -255,7 +256,7 @@ ROOST_FN bool solve_equations(double (&a)[4][5], double (&result)[4]) {
   return true;
 }
 
-/// Turns a picture by small angles around its axes.
+/// Rotates a picture by small angles around its axes.
 ROOST_FN void turn(pointing& at, float p, float q, float r) {
   const float hand = dot(cross(at.x, at.y), at.z) < 0 ? -1.f : 1.f;
   const sky_vector x = at.x, y = at.y, z = at.z;
@@ -265,8 +266,9 @@ ROOST_FN void turn(pointing& at, float p, float q, float r) {
   at.y = hand * cross(at.z, at.x);
 }
 
-/// Matches stars with centroids, each with the nearest within a distance, and turns the picture so that they
-/// fit better: one step of Gauss and Newton for three angles and the focal length. Returns the matched.
+/// Matches stars with centroids, each with the nearest within a distance, and rotates the picture so that
+/// they fit better: one Gauss-Newton step for three angles and the focal length. Returns the number of
+/// matches.
 template <class Place>
 ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, pointing& at, float distance,
                     std::uint32_t* star_of, float& rms) {
@@ -291,7 +293,7 @@ ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, p
     const sky_vector s = sky.stars[star_of[i]].at;
     const float dx = dot(s, at.x), dy = dot(s, at.y), dz = dot(s, at.z), f = at.focal / dz;
     const float u = dx / dz, w = dy / dz;
-    // By angles around x, y and z, and by the logarithm of the focal length.
+    // The derivatives by angles around x, y and z, and by the logarithm of the focal length.
     const float by[2][4] = {{-u * w * at.focal, at.focal + u * u * at.focal, -f * dy, f * dx},
                             {-at.focal - w * w * at.focal, u * w * at.focal, f * dx, f * dy}};
     const float left[2] = {field.at[i].x - f * dx, field.at[i].y - f * dy};
@@ -313,7 +315,7 @@ ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, p
   return n;
 }
 
-/// The shifts, in pixels, that bring a star of a hint onto a centroid: of the brightest of both.
+/// The shifts, in pixels, that move a star of a hint onto a centroid, for the brightest of both.
 template <class Place>
 struct hint_shifts {
   static constexpr int bright_most = 24;
@@ -321,7 +323,7 @@ struct hint_shifts {
   const star_index_ref<Place>& sky;
   const field_view& field;
   const pointing& at;
-  float radius, reach;  // how far, in radians and pixels
+  float radius, reach;  // the greatest shift, in radians and pixels
 
   template <class F>
   ROOST_FN void for_each(const F& f) const {
@@ -341,9 +343,9 @@ struct hint_shifts {
   }
 };
 
-/// Turns a hint by the shift that most stars and centroids agree on, in cells of which four have each shift.
-/// Returns how many shifts there were, or 0; `spread`: how far those that agree are from their mean, in
-/// pixels.
+/// Rotates a hint by the shift on which most stars and centroids agree, using cells that overlap so that four
+/// have each shift. Returns the number of shifts, or 0; `spread`: the standard deviation of the shifts that
+/// agree, in pixels.
 template <class Place>
 ROOST_FN int shift_hint(const star_index_ref<Place>& sky, const field_view& field, float radius,
                         std::uint16_t* votes, pointing& at, float& spread) {
@@ -381,7 +383,7 @@ ROOST_FN int shift_hint(const star_index_ref<Place>& sky, const field_view& fiel
   return all;
 }
 
-/// n over k, for small numbers.
+/// The binomial coefficient, for small numbers.
 ROOST_FN constexpr std::uint32_t choose(std::uint32_t n, std::uint32_t k) {
   if (n < k) return 0;
   std::uint32_t result = 1;
@@ -389,7 +391,7 @@ ROOST_FN constexpr std::uint32_t choose(std::uint32_t n, std::uint32_t k) {
   return result;
 }
 
-/// The centroids of a quad: those of the brightest centroids come first.
+/// The centroids of a quad; quads of the brightest centroids come first.
 ROOST_FN void quad_of(std::uint32_t number, int (&quad)[4]) {
   for (std::uint32_t k = 4; k > 0; --k) {
     std::uint32_t n = k - 1;
@@ -399,8 +401,8 @@ ROOST_FN void quad_of(std::uint32_t number, int (&quad)[4]) {
   }
 }
 
-/// The widths of a picture that are tried: their focal lengths in widths, and between which a solution
-/// counts.
+/// The widths of a picture that are tried: their focal lengths, and the least and most for which a solution
+/// counts, in widths.
 struct assumed_widths {
   struct width {
     float focal, least, most;
@@ -409,14 +411,15 @@ struct assumed_widths {
   int count = 0;
 };
 
-/// Calls f(pattern) for all patterns that have about this shape. Adds to `compared` how many it looks at.
+/// Calls f(pattern) for all patterns with about this shape. Adds the number of patterns compared to
+/// `compared`.
 template <class Patterns, class F>
 ROOST_FN void for_each_like(const Patterns& patterns, const quad_shape& shape, std::uint64_t& compared,
                             const F& f) {
   constexpr int bins = 1 << ratio_bits, shift = 16 - ratio_bits;
   constexpr int error = static_cast<int>(shape_error * 65536);
   int low[quad_shape::ratios];
-  std::uint32_t two = 0;  // which ratios may be in the next bin
+  std::uint32_t two = 0;  // bits of the ratios that may be in the next bin
   for (int i = 0; i < quad_shape::ratios; ++i) {
     const int ratio = shape.ratio[i];
     low[i] = kernels::larger(ratio - error, 0) >> shift;
@@ -441,7 +444,7 @@ ROOST_FN void for_each_like(const Patterns& patterns, const quad_shape& shape, s
   }
 }
 
-/// Solves one field a team.
+/// Solves one field per team.
 template <class Place>
 struct solve_fields {
   static constexpr int threads = 64;
@@ -550,7 +553,7 @@ struct solve_fields {
       }
       for (int cell = cells; cell > 0; --cell) p.begin[cell] = p.begin[cell - 1];
       p.begin[0] = 0;
-      // Of stars that are close together the brightest alone makes quads.
+      // Of stars that are close together, only the brightest is used in quads.
       const float apart = 0.02f * field.width;
       int n = 0;
       for (int i = 0; i < count && n < quad_stars; ++i) {
@@ -567,7 +570,7 @@ struct solve_fields {
     return field;
   }
 
-  /// Whether some pattern is the quad, and where the picture points then.
+  /// Whether some pattern matches the quad, and if so, where the picture points.
   ROOST_FN bool solve_quad(const field_view& field, const int (&quad)[4], std::uint32_t number, pointing& at,
                            float& chance, std::uint64_t& compared) const {
     const centroid seen[4] = {field.at[quad[0]], field.at[quad[1]], field.at[quad[2]], field.at[quad[3]]};
@@ -599,8 +602,8 @@ struct solve_fields {
     return solved;
   }
 
-  /// Whether the picture points where a hint says, about. Of a hint without a focal length, those of all
-  /// widths are tried.
+  /// Whether the picture points about where a hint says. If the hint has no focal length, those of all widths
+  /// are tried.
   ROOST_FN bool solve_hint(const field_view& field, const pointing_hint& hint, std::uint16_t* votes,
                            field_solution& result) const {
     constexpr float step = 1.04f;
@@ -630,8 +633,9 @@ struct solve_fields {
     return result.hinted;
   }
 
-  /// Shifts and turns a hint to where it fits best, and whether it does; `chance` has the logarithm of how
-  /// many are tried. The four brightest centroids that are stars pay for what was chosen.
+  /// Shifts and rotates a hint to where it fits best, and returns whether it fits; `chance` has the logarithm
+  /// of the number of tries. The four brightest centroids that match stars are not counted, to make up for
+  /// the choice.
   ROOST_FN bool fits(const field_view& field, std::uint16_t* votes, std::uint32_t* star_of, pointing& at,
                      float& chance) const {
     float spread = 0, rms = 0;
@@ -669,7 +673,7 @@ struct solve_fields {
   }
 };
 
-/// The keys of the first quads of each field, for a comparison of ways to look them up.
+/// The keys of the first quads of each field, to compare ways of looking them up.
 struct fill_quad_keys {
   static constexpr std::uint32_t each = 128;
   float focal;
@@ -695,7 +699,8 @@ struct fill_quad_keys {
   }
 };
 
-/// The widths to try between two, in degrees. Shapes in a picture depend on its width, more the wider it is.
+/// The widths to try between two, in degrees. The wider a picture is, the more its shapes depend on its
+/// width.
 inline assumed_widths widths_to_try(double least, double most) {
   const auto tangent = [](double degrees) { return std::tan(degrees * std::numbers::pi / 360); };
   const double low = tangent(least) * 0.97, high = tangent(most) * 1.03;
@@ -709,7 +714,7 @@ inline assumed_widths widths_to_try(double least, double most) {
   };
   for (int i = 0; i < result.count; ++i) {
     const auto focal = [](double half) { return static_cast<float>(0.5 / half); };
-    // A little more than from one to the next, as the scale of a quad is not exact either.
+    // Slightly more than from one to the next, as the scale of a quad is not exact either.
     result.widths[i] = {focal(at(i + 0.5)), focal(at(i + 1) * 1.01), focal(at(i) * 0.99)};
   }
   return result;
@@ -734,7 +739,7 @@ class solver_on final : public star_solver {
                                     solver_times* times) const override {
     return solve_on(place_, fields, options, times);
   }
-  /// The same on a place that has other threads.
+  /// The same on a place with a different number of threads.
   std::vector<field_solution> solve_on(const Place& place, const star_fields& fields,
                                        const solve_options& options, solver_times* times = nullptr) const {
     using clock = std::chrono::steady_clock;

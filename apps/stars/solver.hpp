@@ -5,7 +5,7 @@
 #include "database.hpp"
 
 /// \file
-/// Builds patterns and solves fields on a place; one source for both, compiled apart.
+/// Builds patterns and solves fields on a place; one source for both places, compiled separately.
 
 namespace roost::tools {
 
@@ -21,10 +21,10 @@ struct pointing {
   float focal;         ///< pixels
 };
 
-/// Where a field may point: what a former one of the same camera did, about. Two of them if it may be
+/// Where a field may point: about where an earlier one of the same camera did. Two directions, if it may be
 /// mirrored or not.
 struct pointing_hint {
-  pointing at[2] = {};  ///< of pictures one pixel wide; focal 0: not known
+  pointing at[2] = {};  ///< of pictures one pixel wide; focal 0: unknown
   int count = 0;
 };
 
@@ -48,33 +48,33 @@ struct star_fields {
 
 /// How to solve.
 struct solve_options {
-  double fov_least = 0, fov_most = 0;  ///< degrees, of the picture's width; 0: what the database has
-  double chance_most = 1e-6;           ///< what is more likely to be chance is no solution
-  int quad_stars = 24;                 ///< of the brightest so many centroids all quads are looked up
+  double fov_least = 0, fov_most = 0;  ///< degrees, of the picture's width; 0: the database's limits
+  double chance_most = 1e-6;           ///< the most probability of chance for a solution
+  int quad_stars = 24;                 ///< all quads of this many brightest centroids are looked up
   double hint_radius = 1;              ///< degrees: how far a field may point from its hint
-  /// A field whose quads have been compared with so many patterns has no solution; it is looked at after each
-  /// 64 quads. At 0 only hints are tried.
+  /// A field whose quads have been compared with this many patterns has no solution; checked after every 64
+  /// quads. 0: only hints are tried.
   std::uint64_t patterns_most = std::uint64_t{1} << 22;
 };
 
-/// How many centroids of a field count: the brightest.
+/// How many centroids of a field, the brightest, are used.
 inline constexpr int centroids_most = 128;
 inline constexpr std::uint32_t no_star = ~std::uint32_t{0};
 
-/// What came of a field.
+/// The result for a field.
 struct field_solution {
   bool solved = false;
-  bool hinted = false;   ///< the hint says where, and no quads were looked up
-  bool limited = false;  ///< not all quads were looked up, as patterns_most says
+  bool hinted = false;   ///< solved by the hint, without looking up quads
+  bool limited = false;  ///< not all quads were looked up, because of patterns_most
   pointing at{};
-  float log10_chance = 0;                 ///< that so many stars fit by chance, for all quads that were tried
+  float log10_chance = 0;                 ///< that as many stars fit by chance, for all quads that were tried
   float rms = 0;                          ///< pixels, of the matched stars
   std::uint32_t matched = 0;              ///< stars
-  std::uint32_t quad = 0;                 ///< how many quads were looked up before
+  std::uint32_t quad = 0;                 ///< the number of quads looked up before
   std::uint32_t star_of[centroids_most];  ///< of each centroid, or no_star
 };
 
-/// What it took, in milliseconds.
+/// The times, in milliseconds.
 struct solver_times {
   double upload = 0, solve = 0, download = 0;
 };
@@ -85,16 +85,15 @@ class star_solver {
   virtual ~star_solver() = default;
   virtual std::vector<field_solution> solve(const star_fields& fields, const solve_options& options,
                                             solver_times* times = nullptr) const = 0;
-  /// Milliseconds that looking up the first quads of all fields takes: directly, and by region.
+  /// The milliseconds for looking up the first quads of all fields: directly, and by region.
   virtual std::pair<double, double> time_lookups(const star_fields& fields,
                                                  const solve_options& options) const = 0;
 };
 
 using use_solver = std::function<void(const star_solver&)>;
 
-/// Fills in the patterns of a database that has stars and limits, and takes out the stars that it does not
-/// need; on the host, or on the current CUDA device. Returns the milliseconds that the place took, without
-/// copies.
+/// Fills in the patterns of a database with stars and limits, and removes unneeded stars; on the host, or on
+/// the current CUDA device. Returns the milliseconds on the place, without copies.
 double build_patterns_on_host(int threads, star_database& database);
 double build_patterns_on_cuda(star_database& database);
 void with_solver_on_host(int threads, const star_database& database, const use_solver& use);

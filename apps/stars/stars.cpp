@@ -46,7 +46,7 @@ double milliseconds_since(clock_type::time_point start) {
   return std::chrono::duration<double, std::milli>(clock_type::now() - start).count();
 }
 
-/// Two numbers with a mark between them, or one that is both.
+/// Two numbers with a mark between them, or one number for both.
 bool read_two(const std::string& text, char mark, double& first, double& second) {
   const auto read = [](std::string_view part, double& number) {
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
@@ -58,7 +58,7 @@ bool read_two(const std::string& text, char mark, double& first, double& second)
          read(std::string_view(text).substr(at + 1), second);
 }
 
-/// A range of widths of pictures.
+/// Reads a range of widths of pictures.
 void read_fov(const std::string& option, const std::string& text, double& least, double& most) {
   if (!read_two(text, ':', least, most) || !(least >= 0.2 && least <= most && most <= 90)) {
     throw roost::invalid_argument(fmt::format(
@@ -127,7 +127,7 @@ star_fields::size read_size(const std::string& text) {
   return {static_cast<float>(width), static_cast<float>(height)};
 }
 
-/// The name of a field: its file's without the folder and the ending.
+/// The name of a field: that of its file without the folder and the ending.
 std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
 std::string csv_field(std::string_view text) {
@@ -136,7 +136,7 @@ std::string csv_field(std::string_view text) {
   return field;
 }
 
-/// The centroids of a field with their stars, and bright stars that were not seen.
+/// Writes the centroids of a field with their stars, and bright stars without a centroid.
 void write_stars(const std::string& file, const star_database& database, const field_solution& solution,
                  std::span<const roost::tools::centroid> centroids, star_fields::size size) {
   roost::tools::output_file out(file);
@@ -161,13 +161,13 @@ void write_stars(const std::string& file, const star_database& database, const f
   out.finish();
 }
 
-/// What came of a file.
+/// The result for a file.
 struct solved_file {
   std::string file;
   bool drawable = false;  // a picture that the plot script can show
   found_centroids found{};
   std::string failure{};   // why it could not be read
-  std::size_t number = 0;  // of the field, if it could
+  std::size_t number = 0;  // of the field, if it could be read
 };
 
 class solutions_report {
@@ -244,7 +244,7 @@ class solutions_report {
   json all_ = json::array();
 };
 
-/// The centroids of each file, or why there are none, which is said on stderr, too.
+/// Reads the centroids of each file, or why there are none, which is also reported on stderr.
 std::vector<solved_file> read_fields(const std::vector<std::string>& files, bool sized,
                                      star_fields::size size) {
   std::vector<solved_file> all;
@@ -272,12 +272,12 @@ std::vector<solved_file> read_fields(const std::vector<std::string>& files, bool
   return all;
 }
 
-/// Solves the fields of files, whose centroids may get another order.
+/// Solves the fields of files, and may reorder their centroids.
 std::vector<field_solution> solve_fields(const roost::tools::star_solver& solver,
                                          std::vector<solved_file>& files, const star_fields& fields,
                                          const roost::tools::solve_options& how,
                                          roost::tools::solver_times& times) {
-  auto* first = &times;  // of the first of two tries
+  auto* first = &times;  // for the first of two tries
   auto [solutions, orders] = solve_crowded(fields, how, [&](const auto& some, const auto& so) {
     return solver.solve(some, so, std::exchange(first, nullptr));
   });
@@ -290,7 +290,7 @@ std::vector<field_solution> solve_fields(const roost::tools::star_solver& solver
   return std::move(solutions);
 }
 
-/// Where all fields point, about.
+/// Reads where all fields point, approximately.
 roost::tools::pointing_hint read_near(const std::string& text) {
   const auto comma = text.find(','), last = text.rfind(',');
   double ra = 0, dec = 0, roll = 0, again = 0;
@@ -322,7 +322,7 @@ roost::tools::solve_options how_to_solve(const stars_options& options) {
   return how;
 }
 
-/// Makes the directory of what is written of solved fields.
+/// Makes the directory for the outputs of solved fields.
 void make_room_for_outputs(const stars_options& options) {
   roost::tools::make_folder(options.out);
   std::vector<std::string> inputs = options.fields, outputs;
@@ -336,7 +336,7 @@ void make_room_for_outputs(const stars_options& options) {
   roost::tools::expect_different_files(std::move(outputs));
 }
 
-/// The files of a solved field. Returns whether its picture could be drawn, if one is wanted.
+/// Writes the files of a solved field. Returns whether its picture could be drawn, if one is wanted.
 bool write_solution(const stars_options& options, const star_database& database, const solved_file& one,
                     const field_solution& solution, bool draw) {
   const auto name = name_of(one.file);
@@ -350,7 +350,7 @@ bool write_solution(const stars_options& options, const star_database& database,
   return run_plot(arguments);
 }
 
-/// What a run took, in milliseconds.
+/// The times of a run, in milliseconds.
 struct run_times {
   double reading = 0, loading = 0;
   roost::tools::solver_times steps;
@@ -400,7 +400,7 @@ void solve(const stars_options& options) {
   start = clock_type::now();
   const auto use = [&](const roost::tools::star_solver& solver) {
     times.loading = milliseconds_since(start);
-    if (options.times) {  // once before, so that a device has warmed up
+    if (options.times) {  // an extra run first, to warm up a device
       solver.solve(fields, how);
       times.lookups = solver.time_lookups(fields, how);
     }

@@ -19,7 +19,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// What separates the names of a header.
+/// The delimiter of a header's names.
 char delimiter_of(const std::string& file) {
   text_source source(file);
   if (!std::filesystem::is_regular_file(file))
@@ -62,7 +62,7 @@ bool read_number(std::string_view text, double& number) {
 
 star_table::star_table(const std::string& file, bad_lines on_bad)
     : delimiter_(delimiter_of(file)), csv_(read_csv(file, {delimiter_, on_bad})) {
-  if (rows() == 0) read_csv(file, {delimiter_, bad_lines::refuse});  // if all lines were left out
+  if (rows() == 0) read_csv(file, {delimiter_, bad_lines::refuse});  // reports why all lines were left out
   for (const auto& name : csv_.names) plain_names_.push_back(plain(name));
 }
 

@@ -19,9 +19,9 @@ void write_wcs(const std::filesystem::path& file, const pointing& at, star_field
   fitsfile* fits = nullptr;
   const auto middle = point_of(at.z);
   const compass here(at.z);
-  // The second axis of the file leads up or down.
+  // The second axis of the file points up or down.
   const double scale = degrees / at.focal, up = lowest_first ? -scale : scale;
-  // cfitsio reads brackets and the like in a name as commands; "!" replaces a file that is there.
+  // cfitsio reads brackets and the like in a name as commands; "!" replaces an existing file.
   fits_create_diskfile(&fits, file.c_str(), &status);
   if (status == FILE_NOT_CREATED && std::filesystem::is_regular_file(file) && std::filesystem::remove(file)) {
     status = 0;

@@ -9,9 +9,9 @@
 
 namespace roost::tools {
 
-/// Writes a FITS header without a picture that holds the world coordinates (gnomonic projection): pixel
-/// (1, 1) is the first one of the file. `lowest_first`: the file begins with the lowest row of the picture,
-/// not with the uppermost, which ROWORDER says, too. Throws roost::error where the file cannot be written.
+/// Writes a FITS header without a picture that holds the world coordinates (gnomonic projection): pixel (1,
+/// 1) is the first one of the file. `lowest_first`: the file begins with the lowest row of the picture, not
+/// with the uppermost; ROWORDER says which. Throws roost::error if the file cannot be written.
 void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size,
                bool lowest_first);
 

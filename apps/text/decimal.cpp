@@ -9,7 +9,7 @@ std::optional<decimal> read_decimal(std::string_view text, int& places) {
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
   const auto point = std::min(text.find('.'), text.size());
   const auto behind = text.size() - std::min(point + 1, text.size());
-  if (text.size() == behind + (point < text.size()) && behind == 0) return {};  // no digit at all
+  if (text.size() == behind + (point < text.size()) && behind == 0) return {};  // no digit
   if (behind > decimal_places) return {};
   decimal value = 0;
   const auto add = [&](char digit) {

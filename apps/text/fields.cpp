@@ -12,7 +12,7 @@
 namespace roost::tools {
 namespace {
 
-constexpr std::uint64_t seeds = 16;  // two texts that stay together under so many are no accident
+constexpr std::uint64_t seeds = 16;  // two texts that collide under all of these are no accident
 
 void expect_few(std::size_t rows) {
   constexpr std::size_t most = no_row<std::uint32_t> - 1;
@@ -21,7 +21,7 @@ void expect_few(std::size_t rows) {
         fmt::format("{} rows are given, and at most {} can be told apart; split the input", rows, most));
 }
 
-/// The fields as integers, if all are.
+/// The fields as integers, if all are integers.
 std::optional<big_vector<std::uint64_t>> integers(const host& cpu, const text_column& column) {
   big_vector<std::uint64_t> keys(column.size());
   const auto others =
@@ -30,7 +30,7 @@ std::optional<big_vector<std::uint64_t>> integers(const host& cpu, const text_co
   return keys;
 }
 
-/// Where each number comes first.
+/// Where each number first occurs.
 std::vector<std::uint32_t> first_rows(const numbered_keys& keys) {
   std::vector<std::uint32_t> rows;
   rows.reserve(keys.counts.size());
@@ -40,15 +40,15 @@ std::vector<std::uint32_t> first_rows(const numbered_keys& keys) {
   return rows;
 }
 
-/// Texts with keys that are equal where the texts are, and only there.
+/// Texts with keys that are equal exactly if the texts are.
 struct exact_keys {
   std::uint64_t seed = 0;
   big_vector<text_key> keys;
   numbered_keys numbered;
-  std::vector<std::uint32_t> rows;  // where each number comes first
+  std::vector<std::uint32_t> rows;  // where each number first occurs
 };
 
-/// Hashes texts with one seed after the other, until each text is the same as the first one with its key.
+/// Hashes texts with one seed after another, until each text equals the first one with its key.
 template <class Texts>
 exact_keys tell_apart(const host& cpu, const key_tables& tables, std::size_t n, const Texts& text,
                       text_hash hash) {
@@ -119,7 +119,7 @@ struct left_keys {
   std::vector<std::uint32_t> rows, others;
 };
 
-/// `read(i, key)`: whether row i may have matches.
+/// `read(i, key)`: returns whether row i may have matches, and sets its key.
 template <class Key, class Read>
 left_keys<Key> read_keys(const host& cpu, std::size_t n, const Read& read) {
   left_keys<Key> result;
@@ -129,7 +129,7 @@ left_keys<Key> read_keys(const host& cpu, std::size_t n, const Read& read) {
     good[i] = read(i, result.keys[i]);
     return std::uint64_t{!good[i]};
   });
-  if (bad == 0) return result;  // `rows` would tell nothing
+  if (bad == 0) return result;  // `rows` is not needed
   std::size_t kept = 0;
   for (std::size_t i = 0; i < n; ++i) {
     (good[i] ? result.rows : result.others).push_back(static_cast<std::uint32_t>(i));
@@ -139,8 +139,8 @@ left_keys<Key> read_keys(const host& cpu, std::size_t n, const Read& read) {
   return result;
 }
 
-/// Takes out pairs of rows that `holds` does not want. A row that loses all of its pairs stays, with no_row,
-/// if `outer`.
+/// Removes pairs of rows for which `holds` is false. If `outer`, a row that loses all its pairs stays, with
+/// no_row.
 template <class Holds>
 void keep_equal(const host& cpu, matches& pairs, bool outer, const Holds& holds) {
   constexpr auto none = no_row<std::uint32_t>;
@@ -165,7 +165,8 @@ void keep_equal(const host& cpu, matches& pairs, bool outer, const Holds& holds)
   pairs = std::move(kept);
 }
 
-/// The same matches with rows that have none between them. `taken`: of the others, which come in order.
+/// Merges rows without matches, `others`, into the matches. `taken`: how many of the others were merged, in
+/// order.
 void put_others(matches& pairs, std::span<const std::uint32_t> others, std::size_t& taken, bool all) {
   constexpr auto none = no_row<std::uint32_t>;
   matches result;
@@ -207,7 +208,7 @@ void field_matcher::match_pairs(const text_column& left, const use_matches& use)
     put_others(rest, from.others, taken, true);
     use(rest);
   };
-  if (numbers_) {  // other texts than integers have no match
+  if (numbers_) {  // texts that are not integers have no match
     const auto read = [&](std::size_t i, std::uint64_t& key) { return read_integer(left[i], key); };
     match(*numbers_, read_keys<std::uint64_t>(cpu_, left.size(), read), true);
   } else {

@@ -31,7 +31,7 @@ const std::map<std::string, join_kind> kinds{{"inner", join_kind::inner}, {"left
                                              {"outer", join_kind::outer}, {"semi", join_kind::semi},
                                              {"anti", join_kind::anti}};
 
-/// How much is in memory at once of the file that is not kept.
+/// How much of the file that is not kept is in memory at once.
 constexpr std::size_t streamed_bytes = std::size_t{32} << 20, streamed_rows = streamed_bytes / 32;
 
 struct join_options {
@@ -41,12 +41,12 @@ struct join_options {
   std::string kind = "inner", empty = "match", bad = "fail", place = "auto", suffix = "_right";
   int threads = 0;
 
-  /// Whether the output has the right file's order, and all of its rows.
+  /// Whether the output is in the order of the right file, with all of its rows.
   bool is_right() const { return kind == "right"; }
 };
 
 /// The columns that --on names: one name for both files, or two with = between them. A name with = in it that
-/// both have is one name.
+/// both files have is one name.
 std::pair<std::size_t, std::size_t> key_columns(const std::string& on, const csv_reader& left,
                                                 const csv_reader& right) {
   const auto equals = on.find('=');
@@ -55,8 +55,8 @@ std::pair<std::size_t, std::size_t> key_columns(const std::string& on, const csv
   return {left.column(on.substr(0, equals)), right.column(on.substr(equals + 1))};
 }
 
-/// Gives names that differ: one that is taken gets the suffix until it is free; where many have one name, a
-/// number behind it, so that names stay short.
+/// Makes names unique: a taken name gets the suffix until it is free; if many columns share a name, then a
+/// number, so that names stay short.
 class free_names {
  public:
   free_names(const std::vector<std::string>& taken, const std::string& suffix)
@@ -80,12 +80,12 @@ class free_names {
  private:
   std::string suffix_;
   std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, std::size_t> numbers_;  // of names that came too often
+  std::unordered_map<std::string, std::size_t> numbers_;  // of names that occurred too often
 };
 
 bool has_columns_of_right(join_kind kind) { return kind != join_kind::semi && kind != join_kind::anti; }
 
-/// Rows of two files as rows of one. Lines end as the header of the left file does.
+/// Rows of two files as rows of one. Line ends are those of the left file's header.
 class joined_rows {
  public:
   using columns = std::vector<std::size_t>;
@@ -128,7 +128,7 @@ class joined_rows {
   const columns& of_left() const { return left_; }
   const columns& of_right() const { return right_; }
 
-  /// Adds a row. `right`: null where there is none.
+  /// Adds a row. `right`: null if there is none.
   void add(std::string& to, std::string_view left, const std::string_view* right) const {
     const std::string_view second = right == nullptr ? std::string_view(blank_) : *right;
     if (alone_) {
@@ -153,7 +153,7 @@ class joined_rows {
   }
 
  private:
-  /// Leaves only the columns that --column names. Returns their names.
+  /// Keeps only the columns that --column names. Returns their names.
   std::vector<std::string> choose(const std::vector<std::string>& names, const join_options& options) {
     std::vector<bool> is_chosen(names.size());
     for (const auto& name : options.columns)
@@ -182,7 +182,7 @@ class joined_rows {
   bool alone_ = false;
 };
 
-/// Rows without the rest of their file: in memory of their own.
+/// Rows without the rest of their file, in their own memory.
 class kept_rows {
  public:
   void add(const text_rows& from, std::span<const std::uint32_t> rows) {
@@ -214,7 +214,7 @@ std::size_t bytes_of_row(const text_rows& rows) {
   return rows.bytes / std::max<std::size_t>(rows.fields.size(), 1);
 }
 
-/// The size of a file; nothing for standard input and others that have none.
+/// The size of a file; nothing for standard input and other files without one.
 std::optional<std::uintmax_t> size_of(const std::string& file) {
   std::error_code failed;
   const auto size =
@@ -272,13 +272,14 @@ class file_join {
     return {cpu_, tables, of.fields, how};
   }
 
-  /// Whether the left file is the smaller one, of which then no rows but those with a match are kept.
+  /// Whether the left file is smaller: then it is read whole, and only matching rows of the right file are
+  /// kept.
   bool keeps_left() const {
     const auto left = size_of(options_.left), right = size_of(options_.right);
     return kinds.at(options_.kind) != join_kind::outer && left && right && *left < *right;
   }
 
-  /// The rows of the right file that match some of the left one, which is read whole.
+  /// The rows of the right file that match some row of the left file, which is read whole.
   text_rows right_of(const key_tables& tables, const text_rows& a, kept_rows& kept) {
     const auto with_a = matcher(tables, a, join_kind::semi);
     for (bool more = true; more;) {
@@ -289,7 +290,7 @@ class file_join {
     return kept.take();
   }
 
-  /// In the order of the left file.
+  /// Writes matches in the order of the left file.
   void match_left(const key_tables& tables, output_file& out) {
     const auto kind = kinds.at(options_.kind);
     text_rows a, b;
@@ -327,7 +328,7 @@ class file_join {
     });
   }
 
-  /// In the order of the right file.
+  /// Writes matches in the order of the right file.
   void match_right(const key_tables& tables, output_file& out) {
     text_rows a;
     left_.read(a);

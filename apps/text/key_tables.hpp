@@ -16,38 +16,38 @@
 #include "roost/texts.hpp"
 #include "roost/two_way_index.hpp"
 
-// How `roost join` and `roost unique` use tables; one source for both places, compiled apart.
+// How `roost join` and `roost unique` use tables; one source for both places, compiled separately.
 
 namespace roost::tools {
 
-/// 128 bits that stand for a text.
+/// 128 bits that represent a text.
 struct text_key {
   std::uint64_t low, high;
   friend bool operator==(const text_key&, const text_key&) = default;
 };
 
-/// Rows that belong together. `right` is no_row where nothing was found.
+/// Rows that match. `right` is no_row if nothing was found.
 struct matches {
   std::vector<std::uint32_t> left, right;
 };
 
-/// Takes matches as they are found, some at a time: whole left rows, in order.
+/// Takes matches as they are found, some at a time: all matches of a left row together, in order.
 using use_matches = std::function<void(matches&)>;
 
-/// Different keys with numbers, in the order in which they come first.
+/// Distinct keys with numbers, in the order of their first occurrence.
 struct numbered_keys {
   std::vector<std::uint32_t> numbers;  // of each key
-  std::vector<std::uint64_t> counts;   // how often the key of each number comes
+  std::vector<std::uint64_t> counts;   // how often the key of each number occurs
 };
 
-/// Keys of the right side of a join, which any number of batches of the left side are looked up in.
+/// Keys of the right side of a join, in which any number of batches of the left side are looked up.
 template <class Key>
 class key_matcher {
  public:
   virtual ~key_matcher() = default;
   /// Each left row with each right row of the same key, with no_row if there is none and `outer` is set.
-  /// Pairs of rows come at most `most` at a time, or those of one left row: the memory that this takes is
-  /// that of the keys and of so many pairs.
+  /// Passes at most `most` pairs of rows at a time, or all pairs of one left row: the memory is that of the
+  /// keys and of this many pairs.
   virtual void match(std::span<const Key> left, bool outer, std::size_t most,
                      const use_matches& use) const = 0;
   /// For each left row the first right row of the same key, or no_row.
@@ -57,7 +57,7 @@ class key_matcher {
 template <class Key>
 using matcher_pointer = std::unique_ptr<key_matcher<Key>>;
 
-/// What is done with keys in host memory, on some place.
+/// Operations on keys in host memory, on some place.
 class key_tables {
  public:
   virtual ~key_tables() = default;
@@ -68,7 +68,7 @@ class key_tables {
                                             std::span<const std::uint32_t> rows) const = 0;
   virtual numbered_keys number(std::span<const std::uint64_t> keys) const = 0;
   virtual numbered_keys number(std::span<const text_key> keys) const = 0;
-  /// Numbers texts themselves, exactly; nothing where the place numbers their keys.
+  /// Numbers the texts themselves, exactly; nothing if the place numbers their keys.
   virtual std::optional<numbered_keys> number(const text_column& texts) const = 0;
 };
 
@@ -76,7 +76,7 @@ class key_tables {
 void use_tables_on_host(int threads, const std::function<void(const key_tables&)>& use);
 void use_tables_on_cuda(const std::function<void(const key_tables&)>& use);
 
-/// The same of `host` or `cuda`.
+/// The same for `host` or `cuda`.
 inline void use_tables(const std::string& place, int threads,
                        const std::function<void(const key_tables&)>& use) {
   place == "cuda" ? use_tables_on_cuda(use) : use_tables_on_host(threads, use);
@@ -102,8 +102,8 @@ class matcher_of final : public key_matcher<Key> {
   }
 
  private:
-  /// The matches of the left rows from `first` on, which have these keys: of the two halves of them where
-  /// there are too many.
+  /// The matches of the left rows from `first` on, which have these keys; splits them into halves if there
+  /// are too many.
   void match_some(std::span<const Key> keys, std::size_t first, bool outer, std::size_t most,
                   const use_matches& use) const {
     {

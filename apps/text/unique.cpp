@@ -28,13 +28,13 @@ struct unique_options {
   int threads = 0;
 };
 
-/// How much text is counted at once, and how many lines of it, unless more than a quarter of it is different.
+/// How much text, and how many lines, are counted at once, unless more than a quarter of them is distinct.
 constexpr std::size_t bytes_at_once = std::size_t{64} << 20, lines_at_once = bytes_at_once / 32;
 
 using roost::tools::big_vector;
 using roost::tools::decimal;
 
-/// Different texts and how often each came, in memory of its own.
+/// Distinct texts and how often each occurred, in their own memory.
 class counted_texts {
  public:
   std::size_t size() const { return texts_.size(); }
@@ -42,8 +42,8 @@ class counted_texts {
   std::uint64_t count(std::size_t i) const { return counts_[i]; }
   std::size_t bytes() const { return text_.size(); }
 
-  /// Counts texts, the first size() of which are those that were counted before. Returns which of the texts
-  /// each is now; those of before stay what they were.
+  /// Counts texts, the first size() of which are those counted before. Returns the number of each text;
+  /// numbers of texts counted before do not change.
   std::vector<std::uint32_t> add(const roost::host& cpu, const roost::tools::key_tables& tables,
                                  const roost::tools::text_column& column) {
     auto found = count_fields(cpu, tables, column, counts_);
@@ -69,7 +69,7 @@ class counted_texts {
   big_vector<char> text_;
 };
 
-/// The sum of a column's values for each key, exactly. Empty fields have none.
+/// The exact sum of a column's values for each key. Empty fields have no value.
 class summed_column {
  public:
   summed_column(const std::string& file, std::string name) : file_(file), name_(std::move(name)) {}
@@ -106,14 +106,14 @@ class summed_column {
   std::vector<std::uint8_t> known_;
 };
 
-/// What was found of a file.
+/// The results for a file.
 struct summary {
   counted_texts keys;
-  std::vector<counted_texts> pairs;  // of a key and a value of which the different ones are counted
+  std::vector<counted_texts> pairs;  // of a key and a value, for counts of distinct values
   std::vector<summed_column> sums;
 };
 
-/// The fields of rows, behind those that were counted before: a column of keys and `others` of other fields.
+/// Puts the keys counted before in front of the rows to be read, each with `others` empty fields.
 void put_before(roost::tools::text_rows& rows, const counted_texts& keys, std::size_t others) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     rows.fields.push_back(keys[i]);
@@ -122,8 +122,8 @@ void put_before(roost::tools::text_rows& rows, const counted_texts& keys, std::s
   rows.bytes = keys.bytes();
 }
 
-/// Counts what a reader has: many lines at a time, then what was different among them together with the next.
-/// So the memory is that of different lines, not of all.
+/// Counts the lines of a reader: many lines at a time, then their distinct ones together with the next. So
+/// the memory is that of distinct lines, not of all.
 void count(const roost::host& cpu, const roost::tools::key_tables& tables, roost::tools::text_reader& reader,
            summary& all) {
   const std::size_t columns = 1 + all.pairs.size() + all.sums.size();
@@ -152,7 +152,7 @@ void count(const roost::host& cpu, const roost::tools::key_tables& tables, roost
   }
 }
 
-/// The reader of what is counted: lines, or columns of a CSV file.
+/// The reader of the counted texts: lines, or columns of a CSV file.
 std::unique_ptr<roost::tools::text_reader> reader_of(const roost::host& cpu, const unique_options& options) {
   if (options.columns.empty()) return std::make_unique<roost::tools::line_reader>(cpu, options.file);
   auto csv = std::make_unique<csv_reader>(
@@ -171,7 +171,7 @@ std::unique_ptr<roost::tools::text_reader> reader_of(const roost::host& cpu, con
   return csv;
 }
 
-/// How many different values, other than empty ones, come with each key.
+/// How many distinct nonempty values occur with each key.
 std::vector<std::uint64_t> distinct_values(const roost::host& cpu, const roost::tools::key_tables& tables,
                                            const counted_texts& keys, const counted_texts& pairs) {
   big_vector<std::string_view> texts;
@@ -185,7 +185,7 @@ std::vector<std::uint64_t> distinct_values(const roost::host& cpu, const roost::
   return std::move(found.counts);
 }
 
-/// Which of the texts are written, in their order.
+/// Which texts are written, in the order of the output.
 std::vector<std::size_t> order_of(const counted_texts& found, const unique_options& options) {
   std::vector<std::size_t> order(found.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -195,7 +195,7 @@ std::vector<std::size_t> order_of(const counted_texts& found, const unique_optio
   return order;
 }
 
-/// The names of the columns of the output, of which no two are the same.
+/// The names of the columns of the output, which are unique.
 std::vector<std::string> names_of(const unique_options& options) {
   std::vector<std::string> names =
       options.columns.empty() ? std::vector<std::string>{"line"} : options.columns;
@@ -234,7 +234,7 @@ void write(const roost::host& cpu, const roost::tools::key_tables& tables, const
     const auto line = all.keys[key];
     const fmt::format_int number(all.keys.count(key));
     const std::string_view count(number.data(), number.size());
-    if (!as_csv) {  // as uniq -c does
+    if (!as_csv) {  // like uniq -c
       constexpr std::size_t width = 7;
       text.append(width - std::min(width, count.size()), ' ');
       text += count;

@@ -2,5 +2,5 @@
 
 #include <CLI/CLI.hpp>
 
-/// `roost unique FILE`: each different line, or field of a CSV column, and how often it comes.
+/// `roost unique FILE`: each distinct line, or field of a CSV column, and how often it occurs.
 void add_unique(CLI::App& app);

@@ -12,8 +12,8 @@
 
 namespace roost::tools {
 
-/// Makes text of n rows by several threads, add(text, i) of each, and writes it in order. `row_bytes`: about
-/// how long a row is, so that long ones are made a few at a time.
+/// Makes the text of n rows with several threads, calling add(text, i) for each, and writes it in order.
+/// `row_bytes`: about how long a row is, so that only a few long rows are made at a time.
 template <class Add>
 void write_rows(const host& cpu, output_file& out, std::size_t n, const Add& add, std::size_t row_bytes = 0) {
   constexpr std::size_t most_rows = 8192, bytes_at_once = std::size_t{4} << 20;

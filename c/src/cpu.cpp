@@ -15,7 +15,7 @@ int host_threads = 0;
 
 host at_place<host>::get() {
   const std::lock_guard lock(host_lock);
-  static auto* const all = new std::map<int, host>;  // by their threads; work may be going on in each
+  static auto* const all = new std::map<int, host>;  // by their threads; work may be running in each
   return all->try_emplace(host_threads, host_threads).first->second;
 }
 

@@ -25,7 +25,7 @@ struct greatest {
   ROOST_FN double operator()(const double& a, const double& b) const { return a != a || b < a ? a : b; }
 };
 
-/// The group of each row; one more where the row is in none, or its value is null.
+/// The group of each row; `none` if the row is in no group or its value is null.
 struct group_of_row {
   const std::uint32_t* numbers;
   const std::uint8_t* valid;  // or null
@@ -36,7 +36,7 @@ struct group_of_row {
   }
 };
 
-/// What is combined: a value as a number of 8 bytes, in which order and sums are those of the values.
+/// A value as the number of 8 bytes that is combined, with the order and the sums of the values.
 struct value_of_row {
   enum class as : std::uint8_t { same, unsigned_order, not_zero, one };
   const void* values;
@@ -67,7 +67,7 @@ struct put_result {
   const std::uint32_t* groups;
   const T* from;
   const std::uint64_t* counts;
-  std::size_t n;  // groups; above: none
+  std::size_t n;  // groups; numbers above: no group
   column_type type;
   value_of_row::as how;
   bool divides;
@@ -93,8 +93,8 @@ struct put_result {
 
 /// How a column's values are combined.
 struct reduction {
-  column_type read;    // how values are read
-  column_type result;  // what results are
+  column_type read;    // the type in which values are read
+  column_type result;  // the type of results
   std::string format;
   value_of_row::as how = value_of_row::as::same;
   bool is_float = false;
@@ -241,7 +241,7 @@ void groups<Place>::reduce(const roost_table& table, int how, ArrowSchema* schem
   give(type, schema);
 }
 
-/// Destroys it where its memory is.
+/// Destroys it at the place of its memory.
 template <class Place>
 class placed_groups final : public roost_groups {
  public:

@@ -53,7 +53,7 @@ class index final : public roost_index {
       map_;
 };
 
-/// Destroys it where its memory is.
+/// Destroys it at the place of its memory.
 template <class Place>
 class placed_index final : public roost_index {
  public:

@@ -4,14 +4,14 @@
 
 #include "place.hpp"
 
-// roost.h: checks arguments, and makes statuses of exceptions.
+// roost.h: checks arguments, and turns exceptions into statuses.
 
 namespace {
 
 using namespace roost;
 using c::operations;
 
-/// What failed last in a thread: as text, or, where there was no memory for that, a literal.
+/// The last error of a thread: as text, or as a literal if there was no memory for that.
 thread_local std::string last_error;
 thread_local const char* last_literal = "";
 
@@ -25,7 +25,7 @@ roost_status fail(roost_status status, const char* why) noexcept {
   return status;
 }
 
-/// f(), whose exceptions become statuses.
+/// Calls f(), and turns its exceptions into statuses.
 template <class F>
 roost_status guarded(const F& f) noexcept {
   try {

@@ -9,7 +9,7 @@
 
 namespace roost::c {
 
-/// Columns of a table, and memory of some.
+/// Columns of a table, and the memory of some.
 template <class Place>
 struct row_columns {
   std::vector<key_column> columns;
@@ -37,8 +37,8 @@ auto with_keys(const Place& place, const column_packing& packing, std::span<cons
   }
 }
 
-/// Packs rows of any number of columns. Where 256 bits do not suffice, the first columns are numbered, and
-/// their number takes their place.
+/// Packs rows of any number of columns. If 256 bits are not enough, the first columns are numbered, and their
+/// number replaces them.
 template <class Place>
 class row_packing {
   template <class Key>
@@ -51,7 +51,7 @@ class row_packing {
   };
 
  public:
-  /// Of one table, or of two that are compared, whose first columns it replaces.
+  /// For one table, or two that are compared; replaces their first columns.
   row_packing(const Place& place, std::span<row_columns<Place>> tables, null_equality nulls) {
     while (true) {
       std::vector<std::span<const key_column>> columns;

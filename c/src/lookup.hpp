@@ -3,11 +3,11 @@
 #include "keys.hpp"
 #include "texts.hpp"
 
-// Rows of a table, and of queries later, as keys that are equal where the rows are.
+// Rows of a table, and of later queries, as keys that are equal exactly if the rows are.
 
 namespace roost::c {
 
-/// The type in which a table has a column, so that queries of any width find their row.
+/// The type in which a table stores a column, so that queries of any width find their row.
 inline arrow_type widest(arrow_type type) {
   if (type.meaning != "numbers") return type;
   if (type.number >= column_type::f4) {
@@ -18,7 +18,7 @@ inline arrow_type widest(arrow_type type) {
   return type;
 }
 
-/// Packs rows of a table, and keeps what the rows of queries are packed with.
+/// Packs rows of a table, and keeps the packing for the rows of queries.
 template <class Place>
 class lookup_packing {
  public:
@@ -52,7 +52,7 @@ class lookup_packing {
   }
 
  private:
-  /// Reads columns as those of the table. number(column, texts): the numbers of texts.
+  /// Reads columns like those of the table. number(column, texts): the numbers of texts.
   template <class Number>
   row_columns<Place> read_columns(const Place& place, columns from, arrow_keys<Place>& read,
                                   const Number& number) const {

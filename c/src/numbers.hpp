@@ -9,8 +9,8 @@ namespace roost::c {
 /// Distinct rows, numbered by first occurrence.
 template <class Place>
 struct numbered_rows {
-  array<std::uint32_t, Place> first;    // the row where each comes first
-  array<std::uint32_t, Place> numbers;  // of each row; the greatest for those without
+  array<std::uint32_t, Place> first;    // the row where each first occurs
+  array<std::uint32_t, Place> numbers;  // of each row; the greatest number for rows without one
   array<std::uint64_t, Place> counts;
 };
 

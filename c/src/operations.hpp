@@ -4,7 +4,7 @@
 
 #include "place.hpp"
 
-// The functions of roost.h at one kind of place; each file compiles some of them, for ROOST_C_PLACE.
+// The functions of roost.h for one kind of place; each file compiles some of them, for ROOST_C_PLACE.
 
 #ifndef ROOST_C_PLACE
 #if defined(__CUDACC__)
@@ -39,7 +39,7 @@ class on final : public operations {
   int device_;
 };
 
-/// Waits for results, and gives those that are wanted to the caller.
+/// Waits for results, and gives the wanted ones to the caller.
 template <class Place>
 void finish_at(const Place& place, int device,
                std::initializer_list<std::pair<arrow_owner<ArrowArray>*, ArrowDeviceArray*>> results) {

@@ -27,13 +27,13 @@ class at_place<host> {
 template <>
 class at_place<cuda> {
  public:
-  explicit at_place(int device) noexcept : device_(device) {  // get() sees what failed
+  explicit at_place(int device) noexcept : device_(device) {  // get() reports failures
     cudaGetDevice(&before_);
     cudaSetDevice(device);
   }
   at_place(const at_place&) = delete;
   ~at_place() { cudaSetDevice(before_); }
-  /// Work of different threads goes to different streams.
+  /// Different threads use different streams.
   cuda get() const {
     cuda gpu(cudaStreamPerThread);
     if (gpu.device() != device_) {
@@ -68,7 +68,7 @@ result_buffer buffer_of(array<T, Place>&& from, int device) {
   return {kept->data(), std::shared_ptr<array<T, Place>>(kept, release)};
 }
 
-/// An array that owns its buffers, the first one being the bitmap, and its fields.
+/// An array that owns its buffers, the first of which is the bitmap, and its fields.
 arrow_owner<ArrowArray> make_array(std::size_t rows, std::size_t nulls, std::vector<result_buffer> buffers,
                                    std::vector<arrow_owner<ArrowArray>> fields = {});
 arrow_owner<ArrowSchema> make_schema(const std::string& format, const char* name,
@@ -78,7 +78,7 @@ inline void give(arrow_owner<ArrowSchema>& from, ArrowSchema* to) {
   *to = *from.get();
   from.get()->release = nullptr;
 }
-/// Of memory whose work has finished.
+/// For memory whose work has finished.
 inline void give(arrow_owner<ArrowArray>& from, ArrowDeviceArray* to, ArrowDeviceType type, int device) {
   *to = {};
   to->array = *from.get();

@@ -1,6 +1,6 @@
 #include "place.hpp"
 
-// Structs of results, which are the same at all places.
+// Structs of results, the same for all places.
 
 namespace roost::c {
 namespace {

@@ -6,15 +6,15 @@
 #include "../include/roost.h"
 #include "roost/arrow.hpp"
 
-// What the functions of roost.h work on, and the interface of the places that they work at.
+// The data of the functions of roost.h, and the interface of places.
 
 /// Columns of Arrow's structs, which it owns.
 struct roost_table {
   roost::arrow_owner<ArrowSchema> type;
-  std::deque<roost::arrow_owner<ArrowArray>> chunks;  // whose addresses stay
+  std::deque<roost::arrow_owner<ArrowArray>> chunks;  // with stable addresses
   roost::arrow_table columns;
   int device = -1;        ///< of CUDA; -1: memory of the CPU
-  void* event = nullptr;  ///< what work on the device waits for first, or null
+  void* event = nullptr;  ///< work on the device first waits for it; or null
 };
 
 struct roost_index {
@@ -35,7 +35,7 @@ struct roost_groups {
 
 namespace roost::c {
 
-/// The functions of roost.h at a place. Each writes its results last, so that none is written if it throws.
+/// The functions of roost.h for a place. Each writes its results last, so that none is written if it throws.
 struct operations {
   virtual ~operations() = default;
   virtual void unique(const roost_table& table, ArrowDeviceArray* first) const = 0;
@@ -54,10 +54,10 @@ struct operations {
   virtual std::unique_ptr<roost_groups> groups(const roost_table& keys, bool drops_nulls) const = 0;
 };
 
-/// At the CPU. Throws invalid_argument for a negative number of threads.
+/// For the CPU. Throws invalid_argument for a negative number of threads.
 const operations& at_host();
 void set_threads(int threads);
-/// At a GPU. Throws device_error if there is none, or the library has no CUDA.
+/// For a GPU. Throws device_error if there is none, or the library has no CUDA.
 const operations& at_cuda(int device);
 
 }  // namespace roost::c

@@ -8,7 +8,7 @@
 
 namespace roost::c {
 
-/// The row that is wanted; -1: none.
+/// The wanted row; -1: none.
 struct wanted_row {
   const std::int64_t* rows;
   const std::uint8_t* valid;  // or null
@@ -97,7 +97,7 @@ class taker {
     place_.for_each(count_, take_validity{wanted_, bits, valid.data()});
     return valid;
   }
-  /// An array of buffers behind the bitmap.
+  /// An array of the bitmap and further buffers.
   arrow_owner<ArrowArray> finished(const array<bool, Place>& valid,
                                    std::vector<result_buffer> buffers) const {
     const std::size_t nulls = place_.sum(count_, count_missing{valid.data()});
@@ -136,7 +136,7 @@ class taker {
         return words<std::uint64_t>(column);
     }
   }
-  /// As integers of 2 bytes, which they stay.
+  /// Halves as integers of 2 bytes, without conversion.
   arrow_owner<ArrowArray> halves(const arrow_table::column& from) const {
     ArrowSchema type = *from.schema, values;
     if (type.dictionary == nullptr) {

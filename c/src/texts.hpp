@@ -10,7 +10,7 @@
 
 namespace roost::c {
 
-/// The texts of a column of texts, as arrow_keys adds it.
+/// The texts of a column of texts, as added by arrow_keys.
 inline std::span<const std::string_view> texts_of(const key_column& column) {
   return {static_cast<const std::string_view*>(column.values), column.rows};
 }
@@ -38,7 +38,7 @@ struct pack_text {
   }
 };
 
-/// Copies of texts side by side: Arrow's layout.
+/// Contiguous copies of texts: Arrow's layout.
 template <class Offset, class Place>
 struct packed_copy {
   array<Offset, Place> offsets;
@@ -71,7 +71,7 @@ struct gather_text {
 struct same_number {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i); }
 };
-/// Takes back the numbers of texts that only have the key of another one.
+/// Removes the numbers of texts that only share the key of another text.
 struct check_number {
   const std::string_view* queries;
   packed_texts<std::int64_t> texts;
@@ -82,7 +82,7 @@ struct check_number {
   }
 };
 
-/// Texts and their numbers, in memory of its own.
+/// Texts and their numbers, in its own memory.
 template <class Place>
 class text_numbers {
  public:

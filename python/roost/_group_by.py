@@ -19,12 +19,12 @@ from ._options import check_rows, flag, whole_number
 
 _REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
 _SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
-# What comes of any values; of what can be compared; of dates and durations. All comes of numbers.
+# Results for any values; for comparable ones; for dates and durations. Numbers have all results.
 _OF_ANY = ("count", "first", "last")
 _OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
-_OF_COLUMN = ("min", "max", "mode")  # values that a column has, of its type
+_OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _OPTIONS = {"quantile": "q", "var": "ddof", "std": "ddof", "cov": "ddof"}
 _IN_AGG = (*_REDUCTIONS, *_OF_ANY[1:], "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
@@ -352,7 +352,7 @@ class GroupBy:
     def _column(self, frames, how, columns, option):
         """A result of `agg` as a column of a frame."""
         given = self._named(columns[0], "agg") if columns else None
-        if how in ("first", "last") and given is not columns[0]:  # which may be of any type
+        if how in ("first", "last") and given is not columns[0]:  # its type does not matter
             ends = self._end_rows(how)
             return frames.take(given, ends if self._kept is None else self._kept[ends])
         found, there = self._made(how, columns, option, nulls=True)
@@ -518,7 +518,7 @@ class GroupBy:
         if bits is None:
             return self.count()
         home = self._library
-        _, nothing = home.output(self._n, UINT8)  # that is not read
+        _, nothing = home.output(self._n, UINT8)  # not read
         counts, _ = self._groups.reduce(home.place(), nothing, NUMBERS[UINT8], _REDUCTIONS["count"], bits)
         return home.adopt(counts, INT64)
 
@@ -588,7 +588,7 @@ class GroupBy:
         """Numbers that C++ made, converted to the type of the result."""
         if made == result:
             return found
-        with np.errstate(over="ignore"):  # a sum beyond the floats of its type is infinite
+        with np.errstate(over="ignore"):  # a sum beyond the range of its type is infinite
             found = self._library.convert(found, result)
         return self._library.of_numpy(found) if isinstance(found, np.ndarray) else found
 

@@ -14,8 +14,8 @@
 #include <cub/device/device_radix_sort.cuh>
 #endif
 
-// What comes of the values of each group besides sums and extremes: moments, and what needs the values in
-// order. Those that are not there are left out.
+// Aggregates of the values of each group other than sums and extremes: moments, and those that need the
+// values in order. Missing values are left out.
 
 namespace roost::python {
 namespace {
@@ -25,11 +25,11 @@ using lists_of = typename grouping<Place>::lists;
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// n values by their mean and the sum of the squares of what they differ from it.
+/// n values, represented by their mean and the sum of the squared deviations from it.
 struct moments {
   double n = 0, mean = 0, squares = 0;
 
-  /// Of both (Chan, Golub and LeVeque 1979): nothing is lost where the mean is large.
+  /// The moments of both (Chan, Golub and LeVeque 1979): no precision is lost if the mean is large.
   friend ROOST_FN moments operator+(const moments& a, const moments& b) {
     if (a.n == 0 || b.n == 0) return a.n == 0 ? b : a;
     const double n = a.n + b.n, share = b.n / n, apart = b.mean - a.mean;
@@ -37,7 +37,7 @@ struct moments {
   }
 };
 
-/// The same of pairs, with the sum of the products.
+/// The same for pairs, with the sum of the products.
 struct comoments {
   double n = 0, x = 0, y = 0;  // means
   double x_squares = 0, y_squares = 0, products = 0;
@@ -54,7 +54,7 @@ struct comoments {
   }
 };
 
-/// Of one value: the variance of an infinite one is NaN.
+/// The moments of one value; the variance of an infinite one is NaN.
 ROOST_FN moments moments_of(double value) { return {1, value, value - value}; }
 
 struct load_moments {
@@ -87,9 +87,9 @@ struct load_comoments {
   static ROOST_FN comoments of(double a, double b) { return {1, a, b, a - a, b - b, (a - a) + (b - b)}; }
 };
 
-/// What is made of the moments of a group of n values; NaN of too few.
+/// The variance or standard deviation from the moments of a group of n values; NaN for too few.
 struct spread {
-  double less;  // what the divisor is less than n
+  double less;  // the divisor is n minus this
   bool root;    // the standard deviation
   ROOST_FN double operator()(const moments& of) const {
     if (!(of.n > less)) return not_a_number;
@@ -110,7 +110,7 @@ struct relation {
 ROOST_FN double number_in(const moments& of) { return of.n; }
 ROOST_FN double number_in(const comoments& of) { return of.n; }
 
-/// Writes what is made of each group's moments, and the number of its values.
+/// Writes the result of each group's moments, and the number of its values.
 template <class Moments, class Made>
 struct put_made {
   const Moments* of;
@@ -142,7 +142,7 @@ nb::tuple of_moments(grouping<Place>& groups, const call_place<Place>& at, const
       }));
 }
 
-/// var and std: (float64, how many values each is of).
+/// var and std: (float64, the number of values of each).
 template <class Place>
 nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
                   const std::optional<column>& valid, double less, bool root) {
@@ -150,7 +150,7 @@ nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const co
   return of_moments(groups, at, load_moments{x}, spread{less, root});
 }
 
-/// cov and corr of two columns; `valid` says where both are there.
+/// cov and corr of two columns; `valid`: where both have values.
 template <class Place>
 nb::tuple relations(grouping<Place>& groups, const call_place<Place>& at, const column& x, int x_type,
                     const column& y, int y_type, const std::optional<column>& valid, double less,
@@ -190,13 +190,13 @@ struct row_is_there {
   ROOST_FN std::uint64_t operator[](std::uint64_t i) const { return source.has(rows[i]) ? 1 : 0; }
 };
 
-/// The words of the values of each group that are there, group after group.
+/// The words of the present values of each group, group after group.
 template <class Place>
 struct words_of_lists {
   array<std::uint64_t, Place> words;
   array<std::uint64_t, Place> own_offsets;  // unless they are those of the rows
   const std::uint64_t* offsets;
-  std::size_t size;  // how many groups
+  std::size_t size;  // the number of groups
 };
 
 template <class Place>
@@ -231,7 +231,7 @@ words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>&
   return result;
 }
 
-// How much of the order of a list is needed; without NaNs these are last. On a GPU lists are sorted.
+// How much of the order of a list is needed; NaNs are last. On a GPU, lists are sorted.
 
 struct whole {
   static constexpr bool sorts = true;
@@ -240,7 +240,7 @@ struct whole {
   void operator()(std::uint64_t* first, std::uint64_t* last) const {
     const auto n = static_cast<std::size_t>(last - first);
     if (n < by_digits_least) return std::sort(first, last);
-    // Byte by byte from the last one, but for those that are the same in all words.
+    // Byte by byte from the last one, skipping bytes that are the same in all words.
     std::vector<std::array<std::uint32_t, 256>> places(8);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::uint32_t d = 0; d < 8; ++d) ++places[d][first[i] >> 8 * d & 255];
@@ -264,12 +264,12 @@ struct only_least {
   void operator()(std::uint64_t* first, std::uint64_t* last) const {
     const auto size = static_cast<std::size_t>(last - first);
     std::uint64_t* const middle = first + std::min(n, size);
-    if (n < 64 && n < size) return std::partial_sort(first, middle, last);  // most are only compared
+    if (n < 64 && n < size) return std::partial_sort(first, middle, last);  // most words are only compared
     if (middle != last) std::nth_element(first, middle, last);
     std::sort(first, middle);
   }
 };
-/// Where a quantile lies among n values: after value `low`, a part of the way to the next one.
+/// The position of a quantile among n values: after value `low`, a fraction of the way to the next one.
 struct place_of_quantile {
   std::uint64_t low;
   double part;
@@ -279,7 +279,7 @@ struct place_of_quantile {
     part = low + 1 == n ? 0 : at - static_cast<double>(low);
   }
 };
-/// The two values that a quantile lies between, and the last one.
+/// The two values around a quantile, and the last one.
 struct around_quantile {
   static constexpr bool sorts = false;
   double q;
@@ -310,8 +310,8 @@ struct arrange_list {
   }
 };
 
-/// Puts the words of each list in order, as far as needed. On the host a thread takes a list; all of them
-/// sort one that is more than a thread's share, where they are enough to be faster than one.
+/// Puts the words of each list in order, as far as needed. On the host, a thread takes a list; all threads
+/// together sort one that is more than a thread's share, if there are enough of them to be faster than one.
 template <class Arrange>
 void put_in_order(const host& place, words_of_lists<host>& all, const ordered_words&,
                   const Arrange& arrange) {
@@ -351,7 +351,7 @@ void sort_pairs(const cuda& place, const From* keys, From* to_keys, const To* va
   sort(scratch.get(), bytes);
 }
 
-/// By word, and then by list, which a radix sort keeps in order: no list is too long.
+/// Sorts by word, and then stably by list (radix sort), so lists may have any length.
 template <class Arrange>
 void put_in_order(const cuda& place, words_of_lists<cuda>& all, const ordered_words& order, const Arrange&) {
   const std::size_t n = all.words.size();
@@ -367,7 +367,7 @@ void put_in_order(const cuda& place, words_of_lists<cuda>& all, const ordered_wo
 
 #endif
 
-/// Puts the number of each list's values where its number says.
+/// Puts the size of each list at its number.
 struct size_of_list {
   const std::uint64_t* offsets;
   ROOST_FN std::int64_t operator()(std::size_t list) const {
@@ -433,8 +433,8 @@ struct put_quantile_as : put_quantile {
   }
 };
 
-/// Several quantiles of each group, side by side: float64, or int64 between integers where `whole_ones`; and
-/// how many values each group has.
+/// Several quantiles of each group, side by side: float64, or with `whole_ones` int64 for integers; and the
+/// number of values of each group.
 template <class Place>
 nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
                     const std::optional<column>& valid, const std::vector<double>& wanted, bool whole_ones) {
@@ -462,7 +462,7 @@ nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const 
   }));
 }
 
-/// Equal words that lie side by side, of which sequences of words consist.
+/// The runs of equal adjacent words in a sequence.
 struct runs {
   std::uint64_t first, last, best, distinct;
   std::uint64_t first_length, last_length, best_length;
@@ -475,7 +475,7 @@ struct runs {
     all.distinct = a.distinct + b.distinct - (joins ? 1 : 0);
     if (joins && a.distinct == 1) all.first_length = joined;
     all.last_length = joins && b.distinct == 1 ? joined : b.last_length;
-    if (joins && joined > all.best_length) {  // of equally long ones the first is the least
+    if (joins && joined > all.best_length) {  // of equally long runs, the first has the least word
       all.best = b.first;
       all.best_length = joined;
     }
@@ -512,7 +512,7 @@ struct put_mode {
   }
 };
 
-/// The least of the most frequent values of each group, and how many different ones it has.
+/// The least of the most frequent values of each group, and the number of its distinct values.
 template <class Place>
 nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
                 const std::optional<column>& valid) {
@@ -533,7 +533,7 @@ nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const colu
   }));
 }
 
-/// Where each group's values begin, and how many of them are wanted, where its number says.
+/// Puts where each group's values begin, and how many of them are wanted, at its number.
 struct put_part {
   const std::uint64_t* offsets;
   const std::uint32_t* numbers;
@@ -559,7 +559,8 @@ struct put_value_of_part {
   }
 };
 
-/// The n least values of each group, ascending, or the n greatest, descending; and where each group's begin.
+/// The n least values of each group, ascending, or the n greatest, descending; and where each group's values
+/// begin.
 template <class Place>
 nb::tuple outermost(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
                     const std::optional<column>& valid, std::uint64_t n, bool greatest) {

@@ -2,13 +2,13 @@
 
 #include "place.hpp"
 
-// The module of the applications: what roost/match.py, roost/solids.py and roost/stars.py call. It works on
+// The module of the applications, called by roost/match.py, roost/solids.py and roost/stars.py. It runs on
 // the CPU.
 
 namespace roost::python {
 
 NB_MODULE(_apps, m) {
-  nb::set_leak_warnings(false);  // as in module.cpp
+  nb::set_leak_warnings(false);  // see module.cpp
   nb::register_exception_translator(translate);
   m.def("set_threads", &call_place<host>::set_threads);
   m.def("threads", [] { return call_place<host>::get().threads(); });

@@ -2,7 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
-// The parts of the module `_apps`, each in a file of its own.
+// The parts of the module `_apps`, each in its own file.
 
 namespace roost::python {
 

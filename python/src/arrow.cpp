@@ -12,13 +12,13 @@
 #include "capsules.hpp"
 #include "columns.hpp"
 
-// Columns of Arrow in memory of a place, by Arrow's C device interface, over the functions of the C
-// interface. All calls that read a column have finished with it when they return: then it may be released.
+// Arrow columns in memory of a place, through Arrow's C device interface, using the functions of the C
+// interface. Calls that read a column have finished with it when they return: then it may be released.
 
 namespace roost::python {
 namespace {
 
-/// f(), whose refusals are of types.
+/// Calls f(), and turns its refusals into TypeErrors.
 template <class F>
 auto of_types(const F& f) {
   try {
@@ -28,7 +28,7 @@ auto of_types(const F& f) {
   }
 }
 
-/// Keeps an object of Python for memory that anybody may release, in any thread.
+/// Keeps a Python object alive for memory that may be released in any thread.
 std::shared_ptr<void> kept(nb::object it) {
   return {it.release().ptr(), [](void* object) {
             if (!nb::is_alive()) return;
@@ -40,7 +40,7 @@ std::shared_ptr<void> kept(nb::object it) {
 using shared_type = std::shared_ptr<const ArrowSchema>;
 using shared_array = std::shared_ptr<const ArrowArray>;
 
-/// A struct, and what its memory needs.
+/// A struct, and the owner of its memory.
 template <class Struct>
 std::shared_ptr<const Struct> shared(arrow_owner<Struct>&& from, std::shared_ptr<void> needed = nullptr) {
   struct memory {
@@ -51,7 +51,7 @@ std::shared_ptr<const Struct> shared(arrow_owner<Struct>&& from, std::shared_ptr
   return {owner, owner->it.get()};
 }
 
-/// A column in chunks, which share their memory with others.
+/// A column in chunks, which may share memory with other columns.
 class arrow_column {
  public:
   arrow_column(shared_type type, std::vector<shared_array> chunks)
@@ -61,7 +61,7 @@ class arrow_column {
 
   std::size_t rows() const { return table_.rows(); }
   std::string format() const { return type_->format; }
-  /// Of the values that a dictionary has.
+  /// The format of a dictionary's values.
   std::string value_format() const {
     return type_->dictionary == nullptr ? type_->format : type_->dictionary->format;
   }
@@ -71,7 +71,7 @@ class arrow_column {
   bool is_whole() const { return chunks_.size() == 1 && type_->dictionary == nullptr; }
   shared_type type() const { return type_; }
 
-  /// The only chunk, for others.
+  /// The only chunk, exported.
   arrow_owner<ArrowArray> exported() const {
     const shared_array& from = chunks_[0];
     std::vector<c::result_buffer> buffers;
@@ -99,14 +99,13 @@ int device_of(const cuda& gpu) { return gpu.device(); }
 
 // From Python, and back.
 
-/// Where an array of `__arrow_c_device_array__` is: Arrow's number of the type of device, and that of it.
+/// Where an array of `__arrow_c_device_array__` is: Arrow's device type, and the number of the device.
 nb::tuple arrow_device(const nb::handle& capsule) {
   const auto& array = from_capsule<ArrowDeviceArray>(capsule, "arrow_device_array");
   return nb::make_tuple(array.device_type, array.device_id);
 }
 
-/// What `__arrow_c_device_stream__` returns, as capsules of its type and of its arrays; and the type of
-/// device.
+/// The result of `__arrow_c_device_stream__`, as capsules of its type and its arrays; and the device type.
 nb::tuple arrow_chunks(const nb::handle& capsule) {
   arrow_owner<ArrowDeviceArrayStream> from(
       from_capsule<ArrowDeviceArrayStream>(capsule, "arrow_device_array_stream"));
@@ -122,7 +121,7 @@ nb::tuple arrow_chunks(const nb::handle& capsule) {
   }
 }
 
-/// A field of struct arrays, with the rows that these have.
+/// A field of struct arrays, with the rows of these.
 arrow_column field_of(const shared_type& type, const std::vector<shared_array>& chunks, std::int64_t field) {
   std::vector<shared_array> fields;
   for (const shared_array& chunk : chunks) {
@@ -135,7 +134,7 @@ arrow_column field_of(const shared_type& type, const std::vector<shared_array>& 
   return {shared_type(type, type->children[field]), std::move(fields)};
 }
 
-/// The columns of arrays in capsules, and their names; None for these if arrays are no tables.
+/// The columns of arrays in capsules, and their names; None for the names if arrays are not tables.
 template <class Place>
 nb::tuple import_arrow(const call_place<Place>& at, const nb::handle& schema, const nb::sequence& arrays) {
   const shared_type type = shared(arrow_owner(from_capsule<ArrowSchema>(schema, "arrow_schema")));
@@ -175,7 +174,7 @@ struct row_itself {
   ROOST_FN void operator()(std::size_t i) const { to[i] = static_cast<std::int64_t>(i); }
 };
 
-/// Rows of a column. `needed`: what the memory of the place needs.
+/// Rows of a column. `needed`: keeps the place's memory alive.
 template <class Place>
 arrow_column rows_of(const Place& place, const arrow_column& from, const c::wanted_row& wanted, std::size_t n,
                      std::shared_ptr<void> needed) {
@@ -195,7 +194,7 @@ arrow_column take_rows(const call_place<Place>& at, const arrow_column& from, co
   });
 }
 
-/// A column in one chunk, in none of the layouts that refer to others.
+/// A column in one chunk, in a layout that does not refer to other memory.
 template <class Place>
 arrow_column decoded(const call_place<Place>& at, const arrow_column& from) {
   auto needed = kept(nb::find(at));
@@ -206,7 +205,7 @@ arrow_column decoded(const call_place<Place>& at, const arrow_column& from) {
   });
 }
 
-/// What `__arrow_c_device_array__` returns of a table, or, without names, of a column.
+/// The result of `__arrow_c_device_array__` for a table or, without names, for a column.
 template <class Place>
 nb::tuple export_arrow(const call_place<Place>& at, const columns_of_table& columns,
                        const std::optional<std::vector<std::string>>& names) {
@@ -228,7 +227,7 @@ nb::tuple export_arrow(const call_place<Place>& at, const columns_of_table& colu
   return nb::make_tuple(first, to_capsule(result, "arrow_device_array"));
 }
 
-/// What `__arrow_c_array__` returns of a copy in memory of the host.
+/// The result of `__arrow_c_array__` for a copy in host memory.
 template <class Place>
 nb::tuple copy_to_cpu(const call_place<Place>& at, const arrow_column& column) {
   const arrow_column from = decoded(at, column);
@@ -267,7 +266,7 @@ nb::tuple copy_to_cpu(const call_place<Place>& at, const arrow_column& column) {
   return nb::make_tuple(first, to_capsule(given, "arrow_array"));
 }
 
-/// A column of arrays of Python: a bitmap or None, then what the format has.
+/// A column from Python arrays: a bitmap or None, then the buffers of the format.
 template <class Place>
 arrow_column from_arrays(const call_place<Place>& at, const std::string& format, std::size_t n,
                          std::size_t nulls, const nb::list& arrays) {
@@ -300,7 +299,7 @@ nb::object pack_bits(const call_place<Place>& at, const column& bools) {
 
 // Keys and values.
 
-/// Takes back what rows a column has no value in; `nan_too`: or NaN.
+/// Clears the bools of rows in which a column has no value; `nan_too`: or NaN.
 struct clear_missing {
   key_column from;
   bool nan_too;
@@ -321,7 +320,7 @@ struct clear_missing {
   }
 };
 
-/// For each row whether all columns have a value, other than NaN, as bools.
+/// Bools: for each row, whether all columns have a value other than NaN.
 template <class Place>
 nb::object rows_there(const call_place<Place>& at, const columns_of_table& columns) {
   auto result = without_gil(at, [&](const Place& place) {
@@ -339,8 +338,8 @@ nb::object rows_there(const call_place<Place>& at, const columns_of_table& colum
   return result.to_python();
 }
 
-/// A copy of a column's values as numbers, their type, and bools of which are there; None: all. Texts become
-/// numbers of distinct ones; decimals of 128 bits have none.
+/// A copy of a column's values as numbers, their type, and bools for the present ones; None: all. Texts
+/// become numbers of distinct texts; decimals of 128 bits are not supported.
 template <class Place>
 nb::tuple read_values(const call_place<Place>& at, const arrow_column& from) {
   std::optional<output<bool, Place>> there;
@@ -376,7 +375,7 @@ output<std::uint8_t, Place> packed(const call_place<Place>& at, const Place& pla
   return words;
 }
 
-/// The words of a table's rows; those of a table that it is compared with, unless that has no columns; and
+/// The words of a table's rows; those of the table that it is compared with, unless that has no columns; and
 /// the bytes of a word.
 template <class Place>
 nb::tuple pack_arrow(const call_place<Place>& at, const columns_of_table& one, const columns_of_table& other,
@@ -417,7 +416,7 @@ std::vector<arrow_table::column> all_of(const columns_of_table& columns) {
   return result;
 }
 
-/// What packs the rows of queries as those of a table; the words of these; and the bytes of a word.
+/// A packing of queries like the rows of a table; the words of the table's rows; and the bytes of a word.
 template <class Place>
 nb::tuple make_lookup(const call_place<Place>& at, const columns_of_table& table) {
   std::optional<output<std::uint8_t, Place>> words;

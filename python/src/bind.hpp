@@ -4,7 +4,7 @@
 
 #include "roost/place.hpp"
 
-// The parts of a module, each in a file of its own, of one place: the CPU's module `_host`, and `_cuda`.
+// The parts of the module of a place, each in its own file: the CPU's module `_host`, or `_cuda`.
 
 #if !defined(ROOST_PYTHON_PLACE)
 #define ROOST_PYTHON_PLACE roost::host

@@ -6,7 +6,7 @@
 
 #include "roost/arrow.hpp"
 
-// Structs of Arrow in capsules of Python.
+// Arrow structs in Python capsules.
 
 namespace roost::python {
 
@@ -27,7 +27,7 @@ void expect_read(arrow_owner<Stream>& from, int error) {
   detail::raise<roost::error>({"roost: an Arrow column: ", why == nullptr ? std::strerror(error) : why});
 }
 
-/// A capsule that owns a struct, and releases it unless somebody takes it.
+/// A capsule that owns a struct, and releases it unless it is taken.
 template <class Struct>
 nb::capsule to_capsule(const Struct& it, const char* name) {
   return {new Struct(it), name, [](void* memory) noexcept {

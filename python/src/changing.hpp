@@ -2,7 +2,7 @@
 
 #include "columns.hpp"
 
-// What maps that change have in common.
+// The common base of maps that change.
 
 namespace roost::python {
 
@@ -14,7 +14,7 @@ class changing {
  public:
   using at_place = const call_place<Place>&;
   virtual ~changing() = default;
-  /// How many keys are new, and how many found no room.
+  /// Returns how many keys are new, and how many found no room.
   virtual nb::tuple insert(at_place at, const column& keys, const column& values, int kind,
                            bool floating) = 0;
   virtual std::size_t erase(at_place at, const column& keys) = 0;
@@ -31,11 +31,11 @@ class changing {
   virtual bool valid(at_place at) const = 0;
 };
 
-/// Tells in a fork whether a thread that stayed behind was changing a map, which then is of no use.
+/// Detects in a forked process that a thread of the parent was changing a map, which is then unusable.
 class changes_at_forks {
  public:
-  /// Of a call that changes the map, as long as it lives; or that only looks. Needs the GIL when it comes and
-  /// goes.
+  /// Exists during a call that changes the map, or that only reads it. Constructor and destructor need the
+  /// GIL.
   class call {
    public:
     call(const changes_at_forks& map, bool changes) : map_(map), changes_(changes) {
@@ -59,11 +59,12 @@ class changes_at_forks {
 
  private:
   mutable const detail::memory_after_fork* fork_ = detail::after_fork;
-  mutable std::size_t now_ = 0;  // calls that change it
+  mutable std::size_t now_ = 0;  // running calls that change it
   mutable bool broken_ = false;
 };
 
-/// What a map of roost does the same, whichever it is. `Base`: changing<Place>, or what has more.
+/// The operations that are the same for all maps of roost. `Base`: changing<Place>, or a class derived from
+/// it.
 template <class Map, class Place, class Base = changing<Place>>
 class changing_of : public Base {
  public:
@@ -107,7 +108,7 @@ class changing_of : public Base {
   }
 
  protected:
-  /// f(place), which changes the map, or looks at it.
+  /// f(place), which changes the map, or reads it.
   template <class F>
   auto changing_it(at_place at, const F& f) const {
     const changes_at_forks::call mine(forks_, true);

@@ -14,12 +14,12 @@
 #include "place.hpp"
 #include "roost/columns.hpp"
 
-// Columns: what Python passes and gets. The Python side has turned keys and values into rows of words, side
-// by side in memory of the place; here they are taken by their size alone.
+// Columns: the arguments and results of Python calls. The Python side has turned keys and values into
+// contiguous rows of words in memory of the place; here only their size matters.
 
 namespace roost::python {
 
-/// An array of Python: n rows of so many bytes. Python passes an array of numpy, or of any other library the
+/// A Python array: n rows of `row_bytes` bytes. Python passes a numpy array or, for any other library, the
 /// address, the number of rows, and the bytes of a row.
 struct column {
   std::byte* data = nullptr;
@@ -35,7 +35,7 @@ struct nanobind::detail::type_caster<roost::python::column> {
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
     if (PyTuple_CheckExact(source.ptr())) {
       std::size_t numbers[3];
-      if (PyTuple_Size(source.ptr()) < 3) return false;  // more: what keeps the memory
+      if (PyTuple_Size(source.ptr()) < 3) return false;  // further elements keep the memory alive
       for (Py_ssize_t i = 0; i < 3; ++i) {
         make_caster<std::size_t> number;
         if (!number.from_python(PyTuple_GetItem(source.ptr(), i), flags, cleanup)) return false;
@@ -56,7 +56,7 @@ struct nanobind::detail::type_caster<roost::python::column> {
 
 namespace roost::python {
 
-/// Keys and values of so many bytes.
+/// Keys and values of `Bytes` bytes.
 template <std::size_t Bytes>
 struct type_of_bytes {
   using type = packed_key<Bytes / 8>;
@@ -78,7 +78,7 @@ std::span<const T> span_of(const column& array) {
   }
   return {reinterpret_cast<const T*>(array.data), array.rows};
 }
-/// For results: of n elements.
+/// For results: memory of n elements.
 template <class T>
 std::span<T> span_of(const column& array, std::size_t n) {
   if (array.row_bytes != sizeof(T) || array.rows != n) {
@@ -88,7 +88,7 @@ std::span<T> span_of(const column& array, std::size_t n) {
   return {reinterpret_cast<T*>(array.data), n};
 }
 
-/// Calls f(T()) with the type for columns of so many bytes.
+/// Calls f(T()) with the type for columns with rows of this size.
 template <std::size_t... Bytes, class F>
 auto with_bytes(std::size_t bytes, const char* what, const F& f) {
   using result = std::common_type_t<decltype(f(typename type_of_bytes<Bytes>::type()))...>;
@@ -107,7 +107,7 @@ auto with_keys(const column& keys, const F& f) {
   return with_bytes<4, 8, 16, 32>(keys.row_bytes, "keys", f);
 }
 
-/// A row number as Python has it: -1 for no_row.
+/// A row number for Python: -1 for no_row.
 struct widen {
   const std::uint32_t* rows;
   std::int64_t* target;
@@ -123,7 +123,7 @@ nb::capsule owner_of(array<T, Place>&& values) {
           [](void* memory) noexcept { delete static_cast<array<T, Place>*>(memory); }};
 }
 
-/// An array of the place as one of Python, which owns it. `As`: the type that Python sees.
+/// An array of the place as a Python array, which owns it. `As`: the type that Python sees.
 template <class As, class T>
 nb::object to_python_as(const call_place<host>&, array<T, host>&& values) {
   As* const data = reinterpret_cast<As*>(values.data());
@@ -134,14 +134,14 @@ nb::object to_python_as(const call_place<host>&, array<T, host>&& values) {
 
 #if defined(__CUDACC__)
 
-/// Memory of a device that roost owns, for a library that has no allocator to give.
+/// Device memory that roost owns, for a library that offers no allocator.
 struct device_bytes {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   int device = 0;
   nb::object owner;
 
-  /// As an array for other libraries: of numbers of DLPack's type, as rows of such a shape.
+  /// An array for other libraries: numbers of a DLPack type, in rows of this shape.
   nb::ndarray<nb::array_api> view(std::uint8_t code, std::uint8_t bits, const nb::tuple& tail) const {
     std::vector<std::size_t> shape{bytes * 8 / bits};
     for (const nb::handle extent : tail) {
@@ -159,7 +159,7 @@ struct device_bytes {
   }
 };
 
-/// On a device: bytes that their library owns, or device_bytes; None for nothing.
+/// On a device: bytes that the library owns, or device_bytes; None if empty.
 template <class As, class T>
 nb::object to_python_as(const call_place<cuda>& at, array<T, cuda>&& values) {
   if (values.size() == 0) return nb::none();
@@ -186,8 +186,8 @@ nb::object to_python(const call_place<Place>& at, array<T, Place>&& values) {
   return to_python_as<std::conditional_t<std::is_arithmetic_v<T>, T, std::uint64_t>>(at, std::move(values));
 }
 
-/// Memory for n elements of a result. Where a library lends memory, it is Python's from the start: a small
-/// array of roost's is copied there.
+/// Memory for n elements of a result. If a library lends memory, Python owns it from the start: a small array
+/// of roost is copied there.
 template <class T, class Place>
 class output {
   struct release {
@@ -230,7 +230,7 @@ class output {
   T* data_;
 };
 
-/// Row numbers as Python has them: of 4 or 8 bytes, -1 for no_row.
+/// Row numbers for Python: of 4 or 8 bytes, -1 for no_row.
 template <class Place>
 nb::object rows_to_python(const call_place<Place>& at, array<std::uint32_t, Place>&& rows, bool wide) {
   if (!wide) return to_python_as<std::int32_t>(at, std::move(rows));

@@ -9,7 +9,7 @@
 namespace roost::python {
 namespace {
 
-/// Sums of floats that are passed by their bits.
+/// Sums of floats that are passed as bits.
 template <class Bits>
 struct add_fractions {
   using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;

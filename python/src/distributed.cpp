@@ -7,7 +7,7 @@
 #include "roost/shards/sharded_join.hpp"
 #include "roost/shards/sharded_map.hpp"
 
-// Tables of several processes: on CPUs Python carries their bytes, between GPUs NCCL does.
+// Tables of several processes: on CPUs, Python transports their bytes, between GPUs, NCCL does.
 
 namespace roost::python {
 namespace {
@@ -58,7 +58,7 @@ class python_communicator final : public communicator {
   nb::object all_gather_, exchange_, abort_;
 };
 
-/// This process of several.
+/// This process of a group.
 template <class Place>
 class group;
 
@@ -74,7 +74,7 @@ class group<host> {
 
   const rank<host>& all() const { return all_; }
 
-  /// Throws on all ranks unless all say the same.
+  /// Throws on all ranks unless all pass the same text.
   void agree(at_place at, const char* what) const {
     without_gil(at, [&](const host&) {
       all_.run([&](auto& me) {
@@ -110,7 +110,8 @@ template <>
 class group<cuda> {
  public:
   using at_place = const call_place<cuda>&;
-  /// All ranks make it at once. `told`: what new_nccl_identity() has given to one of them. Seconds.
+  /// All ranks create it at the same time. `told`: the result of new_nccl_identity() on one of them. Times in
+  /// seconds.
   group(at_place at, std::uint32_t rank, std::uint32_t size, const nb::bytes& told, unsigned deadline) {
     detail::nccl::identity identity;
     if (told.size() != sizeof(identity)) detail::raise<invalid_argument>({"roost: no identity of NCCL"});
@@ -135,13 +136,13 @@ class group<cuda> {
 };
 #endif
 
-/// f() for all ranks of a group, on the stream where that works.
+/// f() for all ranks of a group, on the group's stream.
 template <class Place, class F>
 auto on_all(const call_place<Place>& at, const rank<Place>& all, const F& f) {
   return change(at, all.place(), [&](const Place&) { return f(); });
 }
 
-/// A sharded_map of keys and values of any of some sizes.
+/// A sharded_map with keys and values of the supported sizes.
 template <class Place>
 class shared_map {
  public:
@@ -198,7 +199,7 @@ class shared_map_of final : public shared_map<Place> {
   table table_;
 };
 
-/// Sizes of keys here: each takes code for builds, lookups and joins of its own.
+/// Sizes of keys here: each needs its own code for builds, lookups and joins.
 template <class F>
 auto with_shared_keys(const column& keys, const F& f) {
   return with_bytes<4, 8, 16>(keys.row_bytes, "keys of several processes", f);

@@ -7,12 +7,12 @@
 #include "roost/embedding/embedding_table.hpp"
 #include "roost/embedding/gather_rows.hpp"
 
-// Tables of rows that are learned, for roost.torch.Table; and rows by number.
+// Tables of learned rows, for roost.torch.Table; and rows by number.
 
 namespace roost::python {
 namespace {
 
-/// What a call looks up: ids, and columns that are empty where they are not needed.
+/// The arguments of a lookup: ids, and columns that are empty if not needed.
 struct batch_columns {
   column ids, features, scores, offsets;
   std::uint16_t feature = 0;
@@ -64,7 +64,7 @@ class embeddings {
       table.update(place, batch.get(), span_of<std::uint32_t>(slots), numbers<Value>(gradients));
     });
   }
-  /// On the stream of the call, beside what the table's own does.
+  /// On the stream of the call, concurrently with the table's own stream.
   void prefetch(at_place at, const batch_columns& batch, std::uint32_t running) {
     read(at, *home_, [&](const Place& place) {
       std::visit([&](auto& table) { table.prefetch(place, batch.get(), running); }, *table_);
@@ -122,7 +122,7 @@ class embeddings {
       table.write_rows(place, span_of<std::uint32_t>(slots), {rows.data, rows.rows * rows.row_bytes});
     });
   }
-  /// `to`: the slots that keys get.
+  /// `to`: gets the slots of the keys.
   std::size_t restore(at_place at, const column& slots, const column& ids, const column& features,
                       const column& steps, const column& scores, bool same_slots, const column& to) {
     return changing(at, [&](const Place& place, auto& table) {

@@ -91,8 +91,8 @@ class grouping_of final : public grouping<Place> {
     return put_by_number<Key, element_of<Key>>{{source}, nullptr, target};
   }
 
-  array<Key, Place> keys_;      // of the rows, until these are grouped; none if keys are few
-  array<Key, Place> distinct_;  // once they are numbered, until they are Python's and rows are grouped
+  array<Key, Place> keys_;      // of the rows, until these are grouped; empty if keys are few
+  array<Key, Place> distinct_;  // once they are numbered, until Python has them and rows are grouped
 };
 
 template <class Place>

@@ -9,7 +9,7 @@
 #include "roost/group_by.hpp"
 #include "values.hpp"
 
-// Groups of rows, and what comes of their values. Types and reductions are chosen while it runs: values are
+// Groups of rows, and the reductions of their values. Types and reductions are chosen at run time: values are
 // combined as words.
 
 namespace roost::python {
@@ -44,7 +44,7 @@ struct end_of_group {
   }
 };
 
-/// The number of rows of a group: as aggregates have it, or the grouped rows.
+/// The number of rows of a group: from aggregates, or from grouped rows.
 struct count_of_group {
   const std::uint64_t* counts;
   const std::uint64_t* offsets;
@@ -66,7 +66,7 @@ struct divide {
   }
 };
 
-/// Puts what each group has where its number says; without numbers, they are in order.
+/// Puts each group's value at its number; without numbers, groups are in order.
 template <class T, class Source>
 struct put_by_number {
   Source source;
@@ -83,10 +83,10 @@ struct element_of {
   ROOST_FN T operator()(std::size_t i) const { return elements[i]; }
 };
 
-/// Rows by their keys. The first call that needs the distinct keys numbers them, and all that comes of one
-/// object is in this order. Where the order of the values cannot matter, the first calls aggregate them
-/// together with the keys, which then are in the order of their hashes, whatever is aggregated. Other calls
-/// group the rows; once these are grouped, nothing is aggregated any longer.
+/// Rows by their keys. The first call that needs the distinct keys numbers them, and all results of an object
+/// are in this order. If the order of the values cannot matter, the first calls aggregate them together with
+/// the keys, which are then in the order of their hashes, whatever is aggregated. Other calls group the rows;
+/// from then on, nothing is aggregated.
 template <class Place>
 class grouping {
  public:
@@ -100,7 +100,7 @@ class grouping {
     });
   }
 
-  /// The distinct keys. Once only.
+  /// The distinct keys. To be called once.
   virtual nb::object keys(at_place at) = 0;
 
   nb::object counts(at_place at) {
@@ -117,10 +117,9 @@ class grouping {
   nb::object first_rows(at_place at, bool wide) { return end_rows(at, false, wide); }
   nb::object last_rows(at_place at, bool wide) { return end_rows(at, true, wide); }
 
-  /// What comes of the values of each group, and how many of them are there; None for these if all are. Sums
-  /// and products of integers and bools, means and counts have 8 bytes, as have products of floats; results
-  /// of any and all are bools; others have the type of the values. Where no value is there, the result has no
-  /// meaning.
+  /// The reduction of each group's values, and the number of values present; None if all are. Sums and
+  /// products of integers and bools, products of floats, means and counts have 8 bytes; results of any and
+  /// all are bools; others have the type of the values. If a group has no values, its result is meaningless.
   nb::tuple reduce(at_place at, const column& values, int type, int how, const std::optional<column>& valid) {
     const words_of words{static_cast<column_type>(type), static_cast<reduction>(how)};
     const auto source = values_of(values, type, valid, n_);
@@ -163,7 +162,7 @@ class grouping {
     }));
   }
 
-  /// The rows of each group, for what else comes of their values.
+  /// The rows of each group, for other aggregates of their values.
   struct lists {
     const std::uint32_t* rows;
     const std::uint64_t* offsets;
@@ -172,8 +171,8 @@ class grouping {
     const detail::few_rows* few = nullptr;  // if not null, there are no rows and no offsets
   };
 
-  /// f(place, lists) on the stream of the keys, one call after the other. `lists_few`: whether f needs the
-  /// rows of few groups as lists, too.
+  /// f(place, lists) on the stream of the keys, one call after the other. `lists_few`: whether f needs lists
+  /// of rows even for few groups.
   template <class F>
   auto with_lists(at_place at, bool lists_few, const F& f) {
     return alone(at, [&](const Place& place) {
@@ -208,10 +207,10 @@ class grouping {
     });
   }
 
-  /// False if that is impossible. The first results number the keys.
+  /// False if that is impossible. The first call numbers the keys.
   virtual bool aggregate(const Place& place, const load_word<std::uint64_t>& load,
                          array<std::uint64_t, Place>& results) = 0;
-  /// Groups the rows, in the order of the keys if these have been numbered.
+  /// Groups the rows, in the order of the keys if these are already numbered.
   virtual void group(const Place& place) = 0;
 
   Place home_;
@@ -224,7 +223,7 @@ class grouping {
   std::optional<detail::few_rows> few_;  // on the host, if keys are few: then numbered without grouping
 
  private:
-  /// Each aggregate costs about as much as to group the rows, and twice a reduction of groups.
+  /// Each aggregate costs about as much as grouping the rows, and twice as much as a reduction of groups.
   static constexpr int aggregates_most = 2;
 
   nb::object end_rows(at_place at, bool last, bool wide) {
@@ -349,7 +348,7 @@ class grouping_of_few final : public grouping<host> {
   array<Key, host> keys_;
 };
 
-/// Groups the rows of keys, as detail::number_few takes them; null if they are not few.
+/// Groups the rows of keys like detail::number_few; null if they are not few.
 template <class Key, class Keys>
 std::unique_ptr<grouping<host>> group_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
@@ -358,7 +357,7 @@ std::unique_ptr<grouping<host>> group_few(const host& cpu, std::size_t n, const 
   return std::make_unique<grouping_of_few<Key>>(cpu, std::move(*few));
 }
 
-/// What comes of values that no reduction makes: aggregates.cpp.
+/// Aggregates that are not reductions: aggregates.cpp.
 template <class Place>
 void bind_aggregates(nb::class_<grouping<Place>>& bound);
 

@@ -10,7 +10,7 @@ namespace {
 
 enum class join_kind { inner, left, semi, anti };
 
-/// Numbers of left rows, and of the right rows that belong to them, or None.
+/// Numbers of left rows, and of the matching right rows, or None.
 template <class Place>
 nb::tuple join(const call_place<Place>& at, const column& left, const column& right, int how, bool wide) {
   return with_keys(left, [&]<class Key>(Key) {

@@ -17,7 +17,7 @@ class map {
   /// `missing`: one value, in memory of the host.
   virtual void find(at_place at, const column& queries, const column& missing,
                     const column& results) const = 0;
-  /// The rows of a map to rows, -1 for absent keys; of 4 or 8 bytes.
+  /// For a map to rows: the rows of keys, -1 for absent ones; of 4 or 8 bytes.
   virtual void find_rows(at_place at, const column& queries, const column& results) const = 0;
   virtual void contains(at_place at, const column& queries, const column& results) const = 0;
   virtual std::size_t count_found(at_place at, const column& queries) const = 0;
@@ -126,8 +126,8 @@ std::unique_ptr<map<Place>> own(const Place& place, Table&& table) {
   return std::make_unique<map_of<Table, Key, Value, Place>>(place, std::move(table));
 }
 
-/// Values as they lie in memory, or, without any, the numbers of their rows: so that an index and a map of
-/// such values are built by the same code.
+/// Values in memory or, without values, the numbers of rows, so that the same code builds an index and a map
+/// of such values.
 struct value_or_row {
   const std::uint32_t* values;
   ROOST_FN std::uint32_t operator()(std::size_t i) const {
@@ -157,7 +157,7 @@ std::unique_ptr<map<Place>> make_map(const call_place<Place>& at, const column& 
   });
 }
 
-/// A map of each key to the row where it comes first.
+/// A map from each key to the row where it first occurs.
 template <class Place>
 std::unique_ptr<map<Place>> make_index(const call_place<Place>& at, const column& keys) {
   return with_keys(keys, [&]<class Key>(Key) {

@@ -2,7 +2,7 @@
 #include "apps/match/geometric_hashing.hpp"
 #include "columns.hpp"
 
-// Where one image lies in another: a reference image with its table.
+// Finding one image in another: a reference image with its table.
 
 namespace roost::python {
 namespace {
@@ -29,7 +29,7 @@ std::unique_ptr<image_reference> make_reference(const column& pixels, std::size_
   });
 }
 
-/// Whether it matched, the kind of the map, what Python's Match says, and the map's matrix.
+/// Whether it matched, the kind of the map, the fields of Python's Match, and the map's matrix.
 nb::tuple match(const image_reference& reference, const column& pixels, std::size_t width) {
   match_result found;
   array<double, host> matrix;

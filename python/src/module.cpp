@@ -1,7 +1,7 @@
 #include "bind.hpp"
 #include "columns.hpp"
 
-// The module of a place: what roost/*.py calls. Its functions take arrays of words; nobody else calls them.
+// The module of a place, called only by roost/*.py. Its functions take arrays of words.
 
 namespace roost::python {
 template <>
@@ -27,7 +27,7 @@ void bind_place<cuda>(nb::module_& m) {
         return new library_memory(device, std::move(make));
       },
       nb::rv_policy::reference);
-  nb::class_<place>(m, "Place", nb::dynamic_attr())  // which keeps a library's stream alive
+  nb::class_<place>(m, "Place", nb::dynamic_attr())  // dynamic attributes keep a library's stream alive
       .def(nb::init<int, std::uintptr_t, library_memory*, bool>(), nb::arg("device"), nb::arg("stream"),
            nb::arg("memory").none(), nb::arg("waits"));
   m.def("place_with_own_stream", &place::with_own_stream);
@@ -49,8 +49,8 @@ void bind_place<cuda>(nb::module_& m) {
 #endif
 
 NB_MODULE(ROOST_PYTHON_MODULE, m) {
-  // What others (a test runner, a library's cache) still refer to when Python ends is no leak. Tests count
-  // references and memory.
+  // Objects that others (a test runner, a library's cache) still refer to when Python ends are not leaks.
+  // Tests count references and memory.
   nb::set_leak_warnings(false);
   nb::register_exception_translator(translate);
   bind_place<ROOST_PYTHON_PLACE>(m);

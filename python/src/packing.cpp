@@ -10,8 +10,8 @@
 namespace roost::python {
 namespace {
 
-/// What Python passes of a table: for each column an array, its type, and which values are there, or None. A
-/// column of more than 8 bytes is several columns here, of 8 bytes each.
+/// A table as passed by Python: for each column an array, its type, and which values are present, or None. A
+/// column of more than 8 bytes is several columns of 8 bytes here.
 class fields {
  public:
   explicit fields(const nb::sequence& table) {

@@ -13,13 +13,13 @@
 
 #include "roost/place.hpp"
 
-// The place of a call, and how a call leaves Python alone while it works.
+// The place of a call, and how a call releases Python while it works.
 
 namespace roost::python {
 
 namespace nb = nanobind;
 
-/// What roost throws, as exceptions of Python.
+/// Turns roost's exceptions into Python's.
 inline void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
@@ -34,11 +34,11 @@ inline void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
-/// A signal came during a call, and Python has set its exception.
+/// A signal arrived during a call, and Python has set its exception.
 struct interrupted {};
 
-/// Throws `interrupted` if a signal has come. Ten times a second, between pieces of a call's work, this
-/// thread takes the GIL to see; no other than the first one hears of signals.
+/// Throws `interrupted` if a signal has arrived. Ten times a second, between pieces of a call's work, this
+/// thread takes the GIL to check; only the main thread receives signals.
 inline void check_signals() {
   using clock = std::chrono::steady_clock;
   static thread_local clock::time_point next;
@@ -57,7 +57,7 @@ class call_place;
 template <>
 class call_place<host> {
  public:
-  /// All threads, or as many as set_threads said.
+  /// All threads, or the number given to set_threads.
   static host get() {
     const std::scoped_lock lock(mutex());
     return place();
@@ -79,7 +79,7 @@ class call_place<host> {
   }
 };
 
-/// f(place) without the GIL; the exception of a signal is Python's.
+/// f(place) without the GIL; a signal's exception is the one that Python has set.
 template <class F>
 auto without_gil(const call_place<host>& at, const F& f) {
   const host place = at.get();
@@ -92,7 +92,7 @@ auto without_gil(const call_place<host>& at, const F& f) {
   }
 }
 
-/// The same for a table that only answers, or that changes. `home`: the place where it was built.
+/// The same for a table that is only read, or that changes. `home`: the place where it was built.
 template <class F>
 auto ask(const call_place<host>& at, const host&, const F& f) {
   return without_gil(at, f);
@@ -119,13 +119,13 @@ void in_parts(const host&, std::size_t n, const F& f) {
 
 #if defined(__CUDACC__)
 
-/// Memory of a library of Python, of one device: torch's caching allocator, or CuPy's pool. What a call needs
-/// is taken there, so that the library and roost share what the device has, and results are the library's
-/// own. Small pieces come from the device's pool, which is faster. Never destroyed: arrays are freed late.
+/// Device memory from a Python library: torch's caching allocator, or CuPy's pool. Calls allocate from it, so
+/// that the library and roost share the device's memory, and the library owns results. Small pieces are from
+/// the device's pool, which is faster. Never destroyed: arrays are freed late.
 class library_memory final : public device_memory_resource {
  public:
-  /// `make(bytes)`: a pair of an object that owns so many bytes, and their address. They may be used on the
-  /// stream that is current in the library.
+  /// `make(bytes)`: returns an object that owns this many bytes, and their address. They may be used on the
+  /// library's current stream.
   library_memory(int device, nb::callable make)
       : pool_(device_memory_pool::of(device)), make_(std::move(make)) {}
 
@@ -146,10 +146,10 @@ class library_memory final : public device_memory_resource {
     if (bytes < small) return pool_.deallocate(memory, bytes, stream);
     if (!nb::is_alive()) return;
     const nb::gil_scoped_acquire gil;
-    nb::object given_back;  // goes after the lock
+    nb::object given_back;  // destroyed after the lock is released
     const std::scoped_lock lock(mutex_);
     const auto found = owners_.find(memory);
-    if (found == owners_.end()) return;  // it is Python's
+    if (found == owners_.end()) return;  // Python owns it
     if (found->second == nullptr) {
       pool_.deallocate(memory, bytes, stream);
     } else {
@@ -158,11 +158,11 @@ class library_memory final : public device_memory_resource {
     owners_.erase(found);
   }
 
-  /// When Python ends: forgets the library, which could not go while this refers to it. Later pieces come
-  /// from the device's pool.
+  /// When Python ends: releases the library, which would otherwise stay alive. Later pieces are from the
+  /// device's pool.
   void close() { make_.reset(); }
 
-  /// The owner of a piece, which is Python's from now on; none for a piece of the device's pool.
+  /// The owner of a piece, which Python owns from now on; none for a piece of the device's pool.
   nb::object take(void* memory) {
     const std::scoped_lock lock(mutex_);
     const auto found = owners_.find(memory);
@@ -171,7 +171,7 @@ class library_memory final : public device_memory_resource {
     owners_.erase(found);
     return nb::steal(owner);
   }
-  /// A piece that is Python's from the start. Needs the GIL.
+  /// A piece that Python owns from the start. Needs the GIL.
   std::pair<nb::object, void*> make(std::size_t bytes) {
     if (!make_.is_valid()) detail::raise<error>({"roost: Python ends; no more results on a GPU"});
     try {
@@ -197,8 +197,8 @@ class library_memory final : public device_memory_resource {
 template <>
 class call_place<cuda> {
  public:
-  /// `stream`: one of the library's; 0 is a stream, too. `memory`: null for the device's pool. `waits`:
-  /// whether calls have finished when they return, for libraries that tell nobody their stream.
+  /// `stream`: a stream of the library; 0 is a stream, too. `memory`: null for the device's pool. `waits`:
+  /// whether calls have finished when they return, for libraries that do not expose their stream.
   call_place(int device, std::uintptr_t stream, library_memory* memory, bool waits)
       : place_(on(device, reinterpret_cast<cudaStream_t>(stream), memory)), memory_(memory), waits_(waits) {}
 
@@ -225,14 +225,14 @@ class call_place<cuda> {
   bool waits_;
 };
 
-/// Makes a stream of the current device wait for what another one has got so far. Without an event, the host
-/// waits.
+/// Makes a stream of the current device wait for all work queued on another one so far. If no event can be
+/// created, the host waits.
 inline void wait_for(cudaStream_t stream, cudaStream_t other) noexcept {
   cudaEvent_t event = nullptr;
   const bool done = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
                     cudaEventRecord(event, other) == cudaSuccess &&
                     cudaStreamWaitEvent(stream, event, 0) == cudaSuccess;
-  if (event != nullptr) static_cast<void>(cudaEventDestroy(event));  // once it has happened
+  if (event != nullptr) static_cast<void>(cudaEventDestroy(event));  // destroyed once it has happened
   if (!done) static_cast<void>(cudaStreamSynchronize(other));
 }
 
@@ -263,7 +263,7 @@ auto without_gil(const call_place<cuda>& at, const F& f) {
   }
 }
 
-/// When it goes, a stream waits for another one.
+/// Its destructor makes a stream wait for another one.
 struct follow {
   cudaStream_t stream, other;
   ~follow() {
@@ -271,8 +271,8 @@ struct follow {
   }
 };
 
-/// A table that only answers does so on the stream of the call. Its memory is given back in the order of its
-/// own stream, which therefore waits; not while the call's stream is captured into a graph.
+/// A table is read on the stream of the call. Its memory is freed in the order of its own stream, which
+/// therefore waits, except while the call's stream is captured into a graph.
 template <class F>
 auto ask(const call_place<cuda>& at, const cuda& home, const F& f) {
   return without_gil(at, [&](const cuda& place) {
@@ -282,7 +282,7 @@ auto ask(const call_place<cuda>& at, const cuda& home, const F& f) {
   });
 }
 
-/// The same for what its own stream may still be making.
+/// The same for a table whose own stream may still be changing it.
 template <class F>
 auto read(const call_place<cuda>& at, const cuda& home, const F& f) {
   if (home.stream() != at.get().stream() && !is_capturing(at.get().stream())) {
@@ -292,8 +292,8 @@ auto read(const call_place<cuda>& at, const cuda& home, const F& f) {
   return ask(at, home, f);
 }
 
-/// A table changes on its own stream, and that of the call waits. Where the call's is captured into a graph,
-/// the table changes there.
+/// A table changes on its own stream, and the call's stream waits. If the call's stream is captured into a
+/// graph, the table changes there.
 template <class F>
 auto change(const call_place<cuda>& at, const cuda& home, const F& f) {
   return without_gil(at, [&](const cuda& place) {

@@ -1,12 +1,12 @@
 #include "bind.hpp"
 #include "columns.hpp"
 
-// Rows as they are: what Python does to keys and values before and after a call, without knowing their types.
+// Rows of bytes: operations on keys and values before and after a call, without their types.
 
 namespace roost::python {
 namespace {
 
-/// Floats as keys, by their bits: -0 as 0, all NaNs as one.
+/// Floats as keys, by their bits: -0 becomes 0, and all NaNs become one.
 template <class Bits, class Word>
 struct canonical {
   const Bits* source;
@@ -29,7 +29,7 @@ void canonical_of(const Place& place, const column& source, const column& target
                                        static_cast<Bits>(nan ^ one), static_cast<Bits>(nan)});
 }
 
-/// Bools, of which some programs have others than 0 and 1.
+/// Bools, which some programs store as numbers other than 0 and 1.
 struct canonical_bool {
   const std::uint8_t* source;
   std::uint32_t* target;
@@ -52,7 +52,7 @@ void canonical_keys(const call_place<Place>& at, const column& source, const col
   });
 }
 
-/// Rows of other sizes: cut off, or with zeros behind.
+/// Rows resized: truncated, or padded with zeros.
 template <class Unit>
 struct resize_row {
   const Unit* source;
@@ -83,7 +83,7 @@ void resize_rows(const call_place<Place>& at, const column& source, const column
   });
 }
 
-/// Units of rows from where their numbers say; of `missing` where the number is negative.
+/// Units of the rows with given numbers; of `missing` if a number is negative.
 template <class Unit, class Number>
 struct gather_unit {
   const Unit* source;
@@ -114,7 +114,7 @@ struct alignas(16) unit16 {
   std::uint64_t words[2];
 };
 
-/// target[i] = source[rows[i]]; the row `missing` of the host, or zeros, where rows[i] is negative.
+/// target[i] = source[rows[i]]; the row `missing` of the host, or zeros, if rows[i] is negative.
 template <class Place>
 void gather_rows(const call_place<Place>& at, const column& source, const column& rows, const column& target,
                  const column& missing) {

@@ -5,7 +5,7 @@
 #include "apps/solids/surface_mesh.hpp"
 #include "columns.hpp"
 
-// Meshes as solids of voxels, and what is made of them.
+// Meshes as solids of voxels, and operations on them.
 
 namespace roost::python {
 namespace {
@@ -24,7 +24,7 @@ struct voxel_solid {
   double pitch() const { return grid.length / grid.side; }
 };
 
-/// A mesh of three doubles a vertex, near 0, as floats; `blur` is what that moves its corners by.
+/// A mesh with three doubles per vertex, moved near 0, as floats; `blur` is how far that moves its corners.
 mesh mesh_of(const column& vertices, const column& faces) {
   const auto at = span_of<double>(vertices);
   const auto corners = span_of<std::uint32_t>(faces);
@@ -53,7 +53,7 @@ mesh mesh_of(const column& vertices, const column& faces) {
   return result;
 }
 
-/// Refuses meshes of which a rule cannot say what is inside.
+/// Refuses meshes for which a rule cannot determine the inside.
 void expect_solid(scene& on, std::size_t i, inside_rule rule) {
   if (rule == inside_rule::vote) return;
   const auto faults = on.faults(i);
@@ -105,7 +105,7 @@ std::unique_ptr<voxel_solid> combine(const nb::list& meshes, int op, int inside,
   });
 }
 
-/// Whether the voxels of points are inside; points outside of the grid are not.
+/// Whether the voxels of points are inside; points outside the grid are not.
 nb::object contains(const voxel_solid& solid, const column& points) {
   const auto at = span_of<double>(points);
   array<std::uint8_t, host> result;

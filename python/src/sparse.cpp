@@ -17,7 +17,8 @@ std::span<T> numbers_of(const column& all) {
   return {reinterpret_cast<T*>(all.data), all.rows * all.row_bytes / sizeof(T)};
 }
 
-/// An index, and the place where it was built. That of the outputs of a map is the map's, which Python keeps.
+/// An index, and the place where it was built. The index of a map's outputs belongs to the map, which Python
+/// keeps alive.
 template <int D, class Place>
 class voxels {
  public:
@@ -102,7 +103,7 @@ class voxels {
     std::int32_t numbers[D + 1];
   };
 
-  /// f(coordinates), which are copied if they do not lie as they should.
+  /// f(coordinates), which are copied if they are not suitably aligned.
   template <class F>
   static auto with_coordinates(const Place& place, const column& all, const F& f) {
     const auto given = span_of<words_of_coordinate>(all);
@@ -120,7 +121,7 @@ class voxels {
   const index_type* of_map_ = nullptr;
 };
 
-/// The bits of a view, whichever way it is turned.
+/// The bits of a view, in either direction.
 struct write_masks {
   kernel_map_view map;
   std::uint32_t* target;
@@ -135,7 +136,7 @@ struct write_masks {
   }
 };
 
-/// A kernel map without its number of axes, and the place where it was made.
+/// A kernel map for any number of axes, and the place where it was made.
 template <class Place>
 class neighbourhoods {
  public:
@@ -171,7 +172,7 @@ class neighbourhoods {
     read(at, home_, [&](const Place& place) { place.for_each(map.outputs, write_masks{map, to.data()}); });
   }
 
-  /// How many, of a map that was made with them.
+  /// The number of pairs, for a map made with them.
   std::size_t pairs() const { return forward_.pairs; }
   void copy_pairs(at_place at, bool transposed, const column& input_rows, const column& output_rows,
                   const column& begins) const {
@@ -202,7 +203,7 @@ class neighbourhoods_of final : public neighbourhoods<Place> {
   using typename neighbourhoods<Place>::at_place;
   using index_type = voxels<D, Place>;
   using numbers = std::array<int, D>;
-  /// Of the batch and each axis.
+  /// A number for the batch and for each axis.
   using corner = std::array<std::int32_t, D + 1>;
 
   /// `outputs`: null, or the index of a convolution's outputs. `bounds`: nothing, or the least and the
@@ -286,7 +287,7 @@ void convolve(const call_place<Place>& at, const neighbourhoods<Place>& map, boo
   });
 }
 
-/// `transposed`: of the convolution.
+/// `transposed`: for the transposed convolution.
 template <class Place>
 void convolve_input_gradient(const call_place<Place>& at, const neighbourhoods<Place>& map, bool transposed,
                              const std::string& type, std::size_t in, std::size_t out, bool tf32,
@@ -299,7 +300,7 @@ void convolve_input_gradient(const call_place<Place>& at, const neighbourhoods<P
   });
 }
 
-/// The result: double for double, float for the others.
+/// The type of the result: double for double, float for all others.
 template <class Place>
 void convolve_weight_gradient(const call_place<Place>& at, const neighbourhoods<Place>& map, bool transposed,
                               const std::string& type, std::size_t in, std::size_t out, bool tf32,

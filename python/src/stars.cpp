@@ -15,14 +15,15 @@ namespace {
 
 using namespace roost::tools;
 
-/// What a solution is in numbers, for Python.
+/// The numbers of a solution, for Python.
 struct solution_row {
   double ra, dec, roll, fov, scale;  // degrees, and seconds of arc a pixel
   double axes[9], focal, rms, log10_chance;
   std::int64_t solved, mirrored, hinted, limited, matched;
 };
 
-/// A hint as Python has it. Kind 0: none; 1: ra, dec, roll; 2: nine of axes, and the focal length in widths.
+/// A hint from Python. Kind 0: none; 1: ra, dec, roll; 2: nine numbers of axes, and the focal length in
+/// widths.
 struct hint_row {
   double kind, numbers[10];
 };
@@ -98,7 +99,7 @@ solution_row row_of(const field_solution& s, star_fields::size size) {
           s.limited, s.matched};
 }
 
-/// So few fields at once that Ctrl-C is heard between them.
+/// Few fields at once, so that Ctrl-C is noticed between them.
 std::vector<field_solution> solve_in_parts(const star_sky& sky, const host& place, const star_fields& fields,
                                            const solve_options& options) {
   std::vector<field_solution> all;
@@ -117,7 +118,7 @@ std::vector<field_solution> solve_in_parts(const star_sky& sky, const host& plac
   return all;
 }
 
-/// Solves fields, whose centroids are side by side. Returns a row of words for each field, the number of the
+/// Solves fields, whose centroids are contiguous. Returns a row of words for each field, the number of the
 /// star of each centroid or -1, and why fields have no solution.
 nb::tuple solve_sky(const star_sky& sky, const column& centroids, const column& first, const column& sizes,
                     const column& hints, double fov_least, double fov_most, double chance, double radius,

@@ -9,7 +9,7 @@
 namespace roost::python {
 namespace {
 
-/// f(the maker of stores of values of so many bytes).
+/// f(the maker of stores for values of this size).
 template <class Place, class F>
 auto with_stores(std::size_t value_bytes, const F& f) {
   if (value_bytes <= 64) return f(stores_8<Place>());
@@ -27,7 +27,7 @@ std::unique_ptr<store<Place>> make_store(const call_place<Place>& at, std::size_
   return with_stores<Place>(value_bytes, [&](auto of) { return of.make(at, value_bytes, n, options); });
 }
 
-/// The store of a file, and the types that the file was saved with; none if nobody said so.
+/// The store in a file, and the types that were saved with it, if any.
 template <class Place>
 nb::tuple load_store(const call_place<Place>& at, std::size_t value_bytes, const std::filesystem::path& file,
                      std::optional<std::size_t> budget, std::string types) {

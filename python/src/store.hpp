@@ -15,9 +15,9 @@ class store : public changing<Place> {
  public:
   using typename changing<Place>::at_place;
   virtual void shrink_to_fit(at_place at) = 0;
-  /// `types`: what Python's keys and values are.
+  /// `types`: the types of Python's keys and values.
   virtual void save(at_place at, const std::filesystem::path& file, const std::string& types) const = 0;
-  /// Bytes in memory of the place, and in memory of the host behind it.
+  /// Bytes in memory of the place, and in host memory besides.
   virtual nb::tuple where(at_place at) const = 0;
 };
 
@@ -32,7 +32,7 @@ struct stores {
                                             std::string& types);
 };
 
-// Each of these is compiled in a file of its own, since nvcc takes a minute for it.
+// Each of these is compiled in its own file, since nvcc takes a minute for it.
 template <class Place>
 using stores_8 = stores<Place, 8, 16, 32, 64>;
 template <class Place>

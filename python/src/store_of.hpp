@@ -3,7 +3,7 @@
 #include "roost/stadium/stadium_file.hpp"
 #include "store.hpp"
 
-// What the files store_*.cpp instantiate.
+// The template that the files store_*.cpp instantiate.
 
 namespace roost::python {
 

@@ -15,7 +15,7 @@
 #include "columns.hpp"
 #include "grouping.hpp"
 
-// Texts on the host: columns of them, of what Python, numpy and Arrow have, and their keys.
+// Texts on the host: columns of texts from Python, numpy and Arrow, and their keys.
 
 namespace roost::python {
 namespace {
@@ -41,8 +41,8 @@ nb::object to_python(const call_place<host>& at, text_keys&& keys) {
   return std::visit([&](auto& words) { return python::to_python(at, std::move(words)); }, keys.keys);
 }
 
-/// Keys of the texts of some columns, one column after the other, that are equal where the texts are; and
-/// their form and seed, for query_keys. `numbers_will_do`: instead of hashes, numbers.
+/// Keys of the texts of some columns, one column after the other, equal exactly if the texts are; and their
+/// form and seed, for query_keys. `numbers_will_do`: numbers may replace hashes.
 nb::object keys_of_columns(const std::vector<const texts*>& columns, bool numbers_will_do) {
   const call_place<host> at;
   auto keys = without_gil(at, [&](const host& cpu) { return keys_of_texts(cpu, all_of(columns)); });
@@ -54,7 +54,7 @@ nb::object keys_of_columns(const std::vector<const texts*>& columns, bool number
   return nb::make_tuple(std::move(result), form, seed);
 }
 
-/// For the texts of some columns, one column after the other: the rows where distinct ones come first,
+/// For the texts of some columns, one column after the other: the rows where distinct texts first occur,
 /// ascending, and the number of each row's text among these.
 nb::object number_columns(const std::vector<const texts*>& columns, bool wide) {
   const call_place<host> at;
@@ -73,7 +73,7 @@ std::unique_ptr<grouping<host>> group_texts(const texts& column) {
   });
 }
 
-/// The keys of queries, made as those of a table were.
+/// The keys of queries, made like those of a table.
 nb::object query_keys(const texts& queries, int form, std::uint64_t seed) {
   const call_place<host> at;
   return to_python(at, without_gil(at, [&](const host& cpu) {
@@ -81,7 +81,7 @@ nb::object query_keys(const texts& queries, int form, std::uint64_t seed) {
                    }));
 }
 
-/// Makes rows[i] -1 where query i is not the text of the table's row, as hashes may have it.
+/// Sets rows[i] to -1 if query i differs from the text of the table's row, since hashes may collide.
 void keep_equal(const texts& queries, const texts& table, int form, const column& numbers) {
   if (!text_keys::hashes(static_cast<text_keys::form>(form))) return;
   const auto rows = span_of<std::int64_t>(numbers, queries.size());
@@ -95,9 +95,9 @@ void keep_equal(const texts& queries, const texts& table, int form, const column
   });
 }
 
-// Texts of Python and numpy, which are copied.
+// Texts from Python and numpy, which are copied.
 
-/// Texts side by side, as they are added.
+/// Contiguous texts, in the order in which they are added.
 class text_buffer {
  public:
   explicit text_buffer(std::size_t n) { offsets_.reserve(n + 1); }
@@ -119,7 +119,7 @@ class text_buffer {
   std::vector<std::int64_t> offsets_{0};
 };
 
-/// The UTF-8 of a str, with lone surrogates as if they were characters. `kept`: keeps it.
+/// The UTF-8 of a str, with lone surrogates encoded like characters. `kept`: keeps it alive.
 std::string_view utf8_of(PyObject* text, nb::object& kept) {
   Py_ssize_t n = 0;
   if (const char* bytes = PyUnicode_AsUTF8AndSize(text, &n)) return {bytes, static_cast<std::size_t>(n)};
@@ -143,8 +143,8 @@ bool stands_for_null(PyObject* it) {
   return std::string_view(nb::type_name(nb::handle(it).type()).c_str()).ends_with("NAType");
 }
 
-/// n objects that are all str, or all bytes, or numpy's scalars of these; null if they are not.
-/// `nulls_too`: or stand for nulls.
+/// The texts of n objects that are all str, or all bytes, or numpy's scalars of these; null if they are not.
+/// `nulls_too`: objects may also stand for nulls.
 template <class Object>
 std::unique_ptr<texts> texts_of(std::size_t n, const Object& object, bool nulls_too = false) {
   if (n == 0) return nullptr;
@@ -195,7 +195,7 @@ std::unique_ptr<texts> texts_of_list(const nb::handle& list) {
   });
 }
 
-/// Of an array of objects: address, rows, bytes from one to the next.
+/// The texts of an array of objects, given by address, rows, and bytes from one to the next.
 std::unique_ptr<texts> texts_of_objects(std::uintptr_t address, std::size_t n, std::ptrdiff_t stride,
                                         bool nulls_too) {
   const auto object = [&](std::size_t i) {
@@ -204,8 +204,8 @@ std::unique_ptr<texts> texts_of_objects(std::uintptr_t address, std::size_t n, s
   return texts_of(n, object, nulls_too);
 }
 
-/// numpy's StringDType through numpy's C interface, of whose functions each has its place in a table for
-/// good. Null if there are missing values. The array must not change meanwhile, which numpy's lock is for.
+/// numpy's StringDType through numpy's C interface, whose functions have fixed positions in a table. Null if
+/// there are missing values. numpy's lock prevents changes of the array during the call.
 std::unique_ptr<texts> texts_of_numpy(const nb::handle& functions, const nb::handle& type,
                                       std::uintptr_t address, std::size_t n, std::ptrdiff_t stride) {
   struct unpacked {
@@ -229,15 +229,15 @@ std::unique_ptr<texts> texts_of_numpy(const nb::handle& functions, const nb::han
   return std::move(all).finish(false);
 }
 
-/// numpy's `S`: zeros at the end are none.
+/// numpy's `S`: zeros at the end are not part of a text.
 std::unique_ptr<texts> texts_of_fixed(const column& rows) {
   auto result = std::make_unique<texts>(true);
   result->add(rows.rows, fixed_texts{reinterpret_cast<const char*>(rows.data), rows.row_bytes, true});
   return result;
 }
 
-/// Writes a character as UTF-8, and returns how many bytes that are. Numbers that are no characters, which an
-/// array may have, become bytes that no character has. `target` null: only counts.
+/// Writes a character as UTF-8, and returns its number of bytes. Numbers that are not characters, which an
+/// array may contain, become bytes that no character has. `target` null: only counts.
 std::size_t put_character(std::uint32_t c, char* target) {
   const auto put = [&](auto... bytes) {
     if (target != nullptr) (..., (*target++ = static_cast<char>(bytes)));
@@ -251,7 +251,7 @@ std::size_t put_character(std::uint32_t c, char* target) {
   return put(0xFF, c >> 24, c >> 16 & 0xFF, c >> 8 & 0xFF, c & 0xFF);
 }
 
-/// numpy's `U`, rows of characters of 4 bytes: as UTF-8. Zeros at the end are none.
+/// numpy's `U`, rows of characters of 4 bytes: as UTF-8. Zeros at the end are not part of a text.
 std::unique_ptr<texts> texts_of_characters(const column& rows) {
   const std::size_t n = rows.rows, width = rows.row_bytes / 4;
   const auto* const characters = reinterpret_cast<const std::uint32_t*>(rows.data);
@@ -288,7 +288,7 @@ std::unique_ptr<texts> texts_of_characters(const column& rows) {
   return result;
 }
 
-// Texts of Arrow, which stay where they are.
+// Texts from Arrow, which are not copied.
 
 bool has_bytes(const ArrowSchema& type) {
   const std::string_view format = type.dictionary == nullptr ? type.format : type.dictionary->format;
@@ -301,12 +301,12 @@ void add_arrow_and_keep(texts& to, const ArrowSchema& type, arrow_owner<ArrowArr
   to.keep(std::move(kept));
 }
 
-/// What `__arrow_c_schema__` returns: whether columns of such a type are texts.
+/// Whether columns of a type, a result of `__arrow_c_schema__`, are texts.
 bool is_arrow_text_type(const nb::handle& schema) {
   return is_arrow_text(from_capsule<ArrowSchema>(schema, "arrow_schema"));
 }
 
-/// What `__arrow_c_array__` returns as texts; null for other columns.
+/// The result of `__arrow_c_array__` as texts; null for other columns.
 std::unique_ptr<texts> texts_of_array(const nb::handle& schema, const nb::handle& array) {
   const auto& type = from_capsule<ArrowSchema>(schema, "arrow_schema");
   if (!is_arrow_text(type)) return nullptr;
@@ -315,7 +315,7 @@ std::unique_ptr<texts> texts_of_array(const nb::handle& schema, const nb::handle
   return result;
 }
 
-/// What `__arrow_c_stream__` returns as texts; null for other columns.
+/// The result of `__arrow_c_stream__` as texts; null for other columns.
 std::unique_ptr<texts> texts_of_stream(const nb::handle& capsule) {
   arrow_owner<ArrowArrayStream> from(from_capsule<ArrowArrayStream>(capsule, "arrow_array_stream"));
   arrow_owner<ArrowSchema> type;
@@ -341,7 +341,7 @@ std::unique_ptr<texts> texts_of_codes(const column& codes, const texts& dictiona
   return result;
 }
 
-// Texts as objects of Python.
+// Texts as Python objects.
 
 /// Writes the texts of these rows into an array of n objects, at `address`.
 void write_objects(const texts& from, const column& numbers, std::uintptr_t address) {
@@ -367,7 +367,7 @@ void write_objects(const texts& from, const column& numbers, std::uintptr_t addr
   }
 }
 
-/// The bitmap of a column with nulls, of a byte for 8 rows.
+/// The bitmap of a column with nulls, one byte for 8 rows.
 nb::object valid_of(const texts& of) {
   if (of.nulls() == 0) return nb::none();
   array<std::uint8_t, host> bits(call_place<host>::get(), detail::ceil_div(of.size(), std::size_t{8}));

@@ -25,7 +25,7 @@ struct skip_number {
   }
 };
 
-/// Takes a key out, which then has no number.
+/// Removes a key, which then has no number.
 template <class Key, class Place>
 void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missing) {
   auto& keys = all.keys;
@@ -38,8 +38,8 @@ void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missi
   place.for_each(all.inverse.size(), skip_number{all.inverse.data(), static_cast<std::uint32_t>(past - 1)});
 }
 
-/// Keys, where each comes first, their numbers, their counts; None for what is not wanted. `missing`: a key,
-/// if it comes, that is none.
+/// Keys, the positions of their first occurrences, their numbers, their counts; None for unwanted results.
+/// `missing`: a key that does not count, if it occurs.
 template <class Place>
 nb::tuple unique(const call_place<Place>& at, const column& keys, int order, bool first, bool inverse,
                  bool counts, bool wide, std::optional<std::uint64_t> missing) {
@@ -75,7 +75,7 @@ struct comes_again {
   ROOST_FN void operator()(std::size_t i) const { results[i] = counts[inverse[i]] > 1; }
 };
 
-/// results[i] = whether key i came before, or, if not `keep_first`, comes elsewhere.
+/// results[i] = whether key i occurred before or, without `keep_first`, occurs elsewhere.
 template <class Place>
 void duplicated(const call_place<Place>& at, const column& keys, bool keep_first, const column& results) {
   with_keys(keys, [&]<class Key>(Key) {

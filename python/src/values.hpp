@@ -9,7 +9,7 @@
 #include "columns.hpp"
 #include "roost/columns.hpp"
 
-// Columns of values whose type is chosen while it runs, and what groups of them are combined by: words.
+// Columns of values whose type is chosen at run time, and the words by which groups of them are combined.
 
 namespace roost::python {
 
@@ -28,7 +28,7 @@ ROOST_FN T from_bits(Bits bits) {
   return value;
 }
 
-/// A column of values in memory of the place, and which of them are there: a bit for each, or null.
+/// A column of values in memory of the place, and which of them are present: a bit for each, or null.
 struct values_of_rows {
   const void* values;
   column_type type;
@@ -38,7 +38,7 @@ struct values_of_rows {
   template <class T>
   ROOST_FN T get(std::size_t i) const {
     if constexpr (std::is_same_v<T, bool>) {
-      return static_cast<const std::uint8_t*>(values)[i] != 0;  // as numpy takes another byte
+      return static_cast<const std::uint8_t*>(values)[i] != 0;  // numpy, too, takes any other byte for true
     } else {
       return static_cast<const T*>(values)[i];
     }
@@ -47,7 +47,7 @@ struct values_of_rows {
     if (type == column_type::f8) return get<double>(i);
     return detail::with_number(type, [&]<class T>(T) { return static_cast<double>(get<T>(i)); });
   }
-  /// target[k] = f(value of row first + k), on the host, whose type is chosen once.
+  /// target[k] = f(value of row first + k), on the host; the type is chosen once.
   template <class Target, class F>
   void convert(std::size_t first, std::size_t n, Target* target, const F& f) const {
     detail::with_number(type, [&]<class T>(T) {
@@ -57,7 +57,7 @@ struct values_of_rows {
   }
 };
 
-/// The n values of a column, of which `valid` has bits.
+/// The n values of a column; `valid` has a bit for each.
 inline values_of_rows values_of(const column& values, int type, const std::optional<column>& valid,
                                 std::size_t n) {
   if (values.rows != n) {
@@ -93,7 +93,7 @@ struct words_of {
   ROOST_FN bool is_long() const { return type == column_type::i8 || type == column_type::u8; }
   ROOST_FN bool floats() const { return as_double() || (how == reduction::sum && type >= column_type::f4); }
 
-  /// Of values as the widest ones of their kind.
+  /// Words of values as the widest type of their kind.
   template <class T>
   using widest = detail::value_word<
       minimum, std::conditional_t<!std::is_integral_v<T>, double,
@@ -106,7 +106,7 @@ struct words_of {
     return static_cast<T>(widest<T>::value(greatest() ? ~word : word));
   }
 
-  /// What changes nothing that it is combined with.
+  /// The word that changes nothing that it is combined with.
   template <class Bits>
   ROOST_FN Bits identity() const {
     if (extreme()) return ~Bits{0};
@@ -115,15 +115,15 @@ struct words_of {
   }
 };
 
-/// Value i of a column, as a word; of 4 bytes for sums of floats. What is the same for all is worked out
-/// before.
+/// Value i of a column, as a word; of 4 bytes for sums of floats. What is the same for all values is computed
+/// in advance.
 template <class Bits>
 struct load_word {
   enum class form : std::uint8_t { bits, fraction, in_order, truth, one };
   values_of_rows source;
   words_of words;
   form as;
-  bool same;  // words are the values as they lie in memory
+  bool same;  // words are the values as in memory
   Bits identity;
   std::uint64_t reversed;  // all bits, or none
 
@@ -176,7 +176,7 @@ struct load_word {
 
   ROOST_FN Bits operator()(std::size_t i) const {
     if (!source.has(i)) return identity;
-    // The most frequent ones before all others: they are half as fast with these.
+    // The most frequent cases first: together with the others, they would be half as fast.
     if (same) return source.get<Bits>(i);
     if (as == form::bits && words.type == column_type::i4)
       return static_cast<Bits>(source.get<std::int32_t>(i));
@@ -187,7 +187,7 @@ struct load_word {
     });
   }
 
-  /// Those of n rows: in memory, or in the buffer.
+  /// The words of n rows: in memory, or in the buffer.
   const Bits* block(std::size_t first, std::size_t n, Bits* buffer) const {
     if (same && source.valid == nullptr) return static_cast<const Bits*>(source.values) + first;
     with_form([&](auto chosen) {
@@ -201,7 +201,7 @@ struct load_word {
   }
 };
 
-/// Sums and products of integers wrap around, as bits without a sign do.
+/// Sums and products of integers wrap around, as unsigned integers do.
 template <class Bits>
 struct combine_words {
   using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;
@@ -224,7 +224,7 @@ struct ordered_words {
   column_type type;
   bool descending = false, equal_zeros = false;  // whether -0.0 is 0.0
 
-  /// How many bits of words differ.
+  /// How many bits of words may differ.
   std::size_t bits() const { return bytes_of(type) <= 4 ? 32 : 64; }
   bool has_nan() const { return type >= column_type::f4; }
   std::uint64_t nan() const { return ~std::uint64_t{0} >> (64 - bits()); }

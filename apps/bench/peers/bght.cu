@@ -1,5 +1,5 @@
-// BGHT's bucketed cuckoo hashing. Its constructor clears on the default stream. An insert that fails is
-// noticed by the check.
+// BGHT's bucketed cuckoo hashing. Its constructor clears on the default stream. The check notices an insert
+// that fails.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -41,7 +41,7 @@ class bght_map {
 };
 
 const peer::registration bght_tables("cuda", [](const settings& options) {
-  using key = std::uint32_t;  // pairs of 16 bytes it does not take
+  using key = std::uint32_t;  // it does not support pairs of 16 bytes
   measure_cuda_peer<bght_map<key, key, 16>, key, key>(options);
   measure_cuda_peer<bght_map<key, key, 8>, key, key>(options);
 });

@@ -1,10 +1,10 @@
-// cuCollections. A build ends when all is inserted: no count is brought to the host.
+// cuCollections. A build ends when all pairs are inserted: no count is copied to the host.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cuda/std/functional>
 
-// CCCL 3 has no such class, and versions of cuCollections from before that name it.
+// CCCL 3 has no such class, but older versions of cuCollections name it.
 #if CCCL_VERSION >= 3000000
 namespace thrust {
 template <class T = void>

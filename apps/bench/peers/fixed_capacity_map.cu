@@ -1,4 +1,5 @@
-// The map of CCCL's experimental part. A build ends when all is inserted: no count is brought to the host.
+// The map of CCCL's experimental part. A build ends when all pairs are inserted: no count is copied to the
+// host.
 #include <cuda/experimental/__cuco/fixed_capacity_map.cuh>
 #include <cuda/iterator>
 
@@ -7,7 +8,7 @@
 namespace roost::bench {
 namespace {
 
-/// Memory of a place as CCCL asks for it.
+/// Memory of a place with the interface that CCCL requires.
 struct place_resource {
   const cuda* place;
   void* allocate(::cuda::stream_ref, std::size_t bytes, std::size_t) const { return place->allocate(bytes); }

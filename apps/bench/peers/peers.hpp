@@ -8,7 +8,7 @@
 #include "apps/shared/cuda_stream.hpp"
 #endif
 
-// Tables of others, which `roost bench --with-peers` measures beside ours. README.md says how to add one.
+// Tables of other projects, which `roost bench --with-peers` also measures. README.md says how to add one.
 
 namespace roost::bench {
 
@@ -28,8 +28,8 @@ struct peer {
   };
 };
 
-/// Measures a map of the host, and a set, with the keys and values that are asked for: Map<Key, Value> and
-/// Set<Key> have the calls that tables.hpp names.
+/// Measures a map of the host, and a set, with the requested keys and values: Map<Key, Value> and Set<Key>
+/// have the calls that tables.hpp names.
 template <template <class, class> class Map, template <class> class Set, class Key>
 void measure_host_peer_of(const host& place, const settings& options) {
   const double load_factor = options.load_factors.front();  // containers choose their own
@@ -53,14 +53,14 @@ void measure_host_peer(const settings& options) {
 }
 
 #if defined(__CUDACC__)
-/// Device memory as roost's tables get it: from the place's pool, in the order of its stream, whichever
-/// others may name.
+/// Device memory as roost's tables get it: from the place's pool, in the order of its stream, even if the
+/// caller names another stream.
 template <class T>
 struct device_allocator {
   using value_type = T;
   const cuda* place = nullptr;
 
-  device_allocator() = default;  // of a copy that a kernel has
+  device_allocator() = default;  // for copies in kernels
   explicit device_allocator(const cuda& place) : place(&place) {}
   template <class U>
   device_allocator(const device_allocator<U>& other) : place(other.place) {}
@@ -69,13 +69,13 @@ struct device_allocator {
   friend bool operator==(const device_allocator& a, const device_allocator& b) { return a.place == b.place; }
 };
 
-/// A key that no workload has, for tables that reserve one: mixed keys are mixes of 1 .. 2 n, and it is odd
-/// and larger than those of the other patterns.
+/// A key that occurs in no workload, for tables that reserve one: mixed keys are mixes of 1 .. 2 n, and this
+/// one is odd and larger than the keys of the other patterns.
 template <class Key>
 inline constexpr Key reserved_key =
     sizeof(Key) == 4 ? Key{mix32(~std::uint32_t{0})} : static_cast<Key>(mix64(~std::uint64_t{0}));
 
-/// Pair i of two arrays, as others take them.
+/// Pair i of two arrays, in the type of a peer.
 template <class Pair, class Key, class Value>
 struct pair_of {
   const Key* keys;
@@ -83,8 +83,8 @@ struct pair_of {
   ROOST_FN Pair operator()(std::size_t i) const { return Pair{keys[i], values[i]}; }
 };
 
-/// Measures a table of the GPU with keys of Key and values of Value; none: a set. The small command has pairs
-/// of 32 bits alone.
+/// Measures a table of the GPU with keys of Key and values of Value; none: a set. The small command has only
+/// pairs of 32 bits.
 template <class Table, class Key, class Value>
 void measure_cuda_peer([[maybe_unused]] const settings& options) {
 #if ROOST_SMALL_TOOL
@@ -100,7 +100,7 @@ void measure_cuda_peer([[maybe_unused]] const settings& options) {
     const cuda place(stream.get(), &memory);
     for (const int log2n : options.log2n) {
       for (const double load_factor : options.load_factors) {
-        if (load_factor <= 0.95)  // absent keys would probe all of a fuller table
+        if (load_factor <= 0.95)  // in a fuller table, absent keys would probe every slot
           measure<Table, cuda, Key, Value>(place, options, std::size_t{1} << log2n, load_factor);
       }
     }

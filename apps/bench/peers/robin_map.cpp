@@ -7,7 +7,7 @@
 namespace roost::bench {
 namespace {
 
-// As it comes: the hash is the identity.
+// With its defaults: the hash is the identity.
 template <class Key, class Value>
 using robin_map =
     tsl::robin_map<Key, Value, std::hash<Key>, std::equal_to<Key>, host_allocator<std::pair<Key, Value>>>;

@@ -12,7 +12,7 @@ from .types import BOOL, FLOAT16, INT64, NANS, NUMBERS, UINT8, numpy_dtype
 
 _TYPES = list(NUMBERS)
 _FORMATS = dict(zip(_TYPES, "csilbCSILfg")) | {FLOAT16: "e"}
-_CPU, _CUDA = (1, 3), (2, 13)  # Arrow's types of devices
+_CPU, _CUDA = (1, 3), (2, 13)  # Arrow's device types
 
 
 def pack_bits(bools, library):
@@ -112,7 +112,7 @@ class DeviceColumn(_OnDevice):
             )
         (values, there), library = self.values(), self.library
         dtype = numpy_dtype(values)
-        if dtype.kind == "f":  # with one NaN and one 0
+        if dtype.kind == "f":  # with a single NaN and a single 0
             floats, target = library.output(len(values), dtype)
             library.module.canonical_keys(library.place(), library.column(values), target, NANS[dtype])
             values = library.finish(floats, dtype)
@@ -162,7 +162,7 @@ def take_device(x):
             arrays, kind = [array], None
         else:
             schema, arrays, kind = _host.arrow_chunks(x.__arrow_c_device_stream__())
-    except (NotImplementedError, ValueError):  # of several chunks
+    except (NotImplementedError, ValueError):  # a column of several chunks
         if on_cpu_too:
             return None
         raise

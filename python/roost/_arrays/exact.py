@@ -17,7 +17,7 @@ import numpy as np
 
 _FAMILIES = {"M": "dates", "m": "durations", "S": "bytes"}  # of numpy's kinds; see `_family`
 _LONGEST_TEXT = (
-    256  # above it, a list becomes an array of objects: numpy makes all texts as wide as the longest
+    256  # with longer ones, a list becomes an array of objects: numpy makes all texts as wide as the longest
 )
 _LONGEST_BYTES = 32
 _LEAST_NORMAL = sys.float_info.min
@@ -32,7 +32,7 @@ def whole_floats(function):
     def call(*arguments, **named):
         if _LEAST_NORMAL * 0.5 != 0.0:
             return function(*arguments, **named)
-        c, kept = ctypes.PyDLL(None), ctypes.create_string_buffer(64)  # of which C takes 32 at most
+        c, kept = ctypes.PyDLL(None), ctypes.create_string_buffer(64)  # C uses at most 32 bytes of it
         c.fegetenv(kept)
         c.fesetenv(ctypes.c_void_p(-1))  # FE_DFL_ENV
         try:
@@ -50,7 +50,7 @@ def plural(n, noun):
 
 def _family(dtype):
     """What the values of a type are, all of one family being comparable; None: only with their own type."""
-    if dtype.kind == "m" and np.datetime_data(dtype)[0] in "YM":  # which are no number of days
+    if dtype.kind == "m" and np.datetime_data(dtype)[0] in "YM":  # which are not a fixed number of days
         return "months"
     return "numbers" if dtype.kind in "biuf" and dtype.itemsize <= 8 else _FAMILIES.get(dtype.kind)
 
@@ -80,7 +80,7 @@ def common_type(dtype, other):
         return None
     try:
         both = np.promote_types(dtype, other)
-    except (TypeError, OverflowError):  # of durations in months and in days; of days and picoseconds
+    except (TypeError, OverflowError):  # for durations in months and in days, or in days and picoseconds
         return None
     return both if keeps_every_value(dtype, both) and keeps_every_value(other, both) else None
 
@@ -123,7 +123,7 @@ def shown(value, text=repr):
     """A value as text, on one line."""
     try:
         return " ".join(text(value).split())[:80]
-    except OverflowError:  # of a date that is too far away for numpy to write
+    except OverflowError:  # for a date that is too far away for numpy to write
         return f"a {type(value).__name__} of {getattr(value, 'dtype', 'dates')}"
 
 
@@ -138,7 +138,7 @@ def _kept(array, converted, given):
             nearest = np.isfinite(converted) & (converted != 0)
             kept |= nearest & own_floats(given).reshape(array.shape)
         return kept
-    if new == "f":  # integers are compared as integers; beyond those of 8 bytes there is nothing to compare
+    if new == "f":  # integers are compared as integers; those beyond 8 bytes cannot be equal
         if old == "b":
             return np.ones(array.shape, bool)
         low, high = _ends(array.dtype)
@@ -157,7 +157,7 @@ _ATTOSECONDS = {"W": 604800, "D": 86400, "h": 3600, "m": 60, "s": 1}
 _ATTOSECONDS = {unit: n * 10**18 for unit, n in _ATTOSECONDS.items()}
 _ATTOSECONDS |= {unit: 1000**i for i, unit in enumerate(("as", "fs", "ps", "ns", "us", "ms"))}
 _MOST = 2**63 - 1
-_ERA_MONTHS, _ERA_DAYS = 4800, 146097  # of 400 years, after which the calendar begins again
+_ERA_MONTHS, _ERA_DAYS = 4800, 146097  # of 400 years, after which the calendar repeats
 
 
 @functools.cache
@@ -443,11 +443,11 @@ def _date(cell, of_numpy, what):
         return None
     if getattr(cell, "tzinfo", None) is not None:
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
-    if hasattr(cell, "to_numpy"):  # of pandas, which has nanoseconds
+    if hasattr(cell, "to_numpy"):  # a pandas value, which has nanoseconds
         return cell.to_numpy()
     if of_numpy is np.datetime64:
         return of_numpy(cell)
-    count = cell // datetime.timedelta(microseconds=1)  # of which Python has more than int64
+    count = cell // datetime.timedelta(microseconds=1)  # Python allows more than int64
     for unit, step in ("D", 86400 * 10**6), ("us", 1), ("ms", 10**3), ("s", 10**6):
         if count % step == 0 and abs(count // step) < 2**63:
             return np.timedelta64(count // step, unit)
@@ -468,7 +468,7 @@ def plain_number(key):
     for number in (float, int):
         try:
             if number(key) == key or (number is float and np.isnan(float(key))):
-                return np.float64(key) if number is float else int(key)  # which is compared exactly
+                return np.float64(key) if number is float else int(key)  # compared exactly
         except (TypeError, ValueError, OverflowError):
             pass
     return None

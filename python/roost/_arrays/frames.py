@@ -207,7 +207,7 @@ class Arrow:
 
             column = pyarrow.compute.run_end_decode(column)
         kind = column.type
-        if kind in (pa.string_view(), pa.binary_view()):  # which pyarrow does not take
+        if kind in (pa.string_view(), pa.binary_view()):  # which pyarrow does not accept
             wide = pa.large_string() if kind == pa.string_view() else pa.large_binary()
             return column.cast(wide).take(rows.arrow).cast(kind)
         return column.take(rows.arrow)
@@ -292,7 +292,7 @@ def frames_of(x):
     return _known[kind]
 
 
-_has_capsules = {}  # by type: whether it has Arrow's interface, and whether it may lie on a device
+_has_capsules = {}  # by type: whether it has Arrow's interface, and whether it may be on a device
 _ON_DEVICES = ("__arrow_c_device_array__", "__arrow_c_device_stream__")
 
 

@@ -92,7 +92,7 @@ class Library:
     @staticmethod
     def need(dtype):
         """Raises a TypeError if the library has no arrays of a type."""
-        if not isinstance(dtype, np.dtype):  # but torch's
+        if not isinstance(dtype, np.dtype):  # but one of torch
             raise _no_such_type(NUMPY, dtype)
 
     def has(self, dtype):
@@ -148,7 +148,7 @@ class Library:
     @staticmethod
     def argsort(keys):
         """The row numbers of keys in ascending order; equal ones stay in order."""
-        if keys.dtype.kind == "T":  # which numpy compares up to the first zero
+        if keys.dtype.kind == "T":  # numpy compares these up to the first zero
             keys = keys.astype(object)
         return np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
 
@@ -213,7 +213,7 @@ class TorchCpu(Library):
     def __init__(self, torch, device):
         self.torch, self.device = torch, device
         self.dtypes = {np.dtype(str(d).split(".")[1]): d for d in _torch_dtypes(torch)}
-        # By type, numpy's or torch's. Of these it makes others in less time than torch.empty takes.
+        # By type, numpy's or torch's. Creating tensors like these is faster than torch.empty.
         self._like = _Blanks(self)
 
     @staticmethod
@@ -248,7 +248,7 @@ class TorchCpu(Library):
 
     def of_numpy(self, array):
         array = _native(array)
-        if not array.flags.writeable or any(stride < 0 for stride in array.strides):  # torch takes neither
+        if not array.flags.writeable or any(stride < 0 for stride in array.strides):  # torch accepts neither
             array = array.copy()
         return self.torch.from_numpy(np.ascontiguousarray(array))
 
@@ -271,7 +271,7 @@ class TorchCpu(Library):
 
     def argsort(self, keys):
         torch, dtype = self.torch, keys.dtype
-        if dtype is torch.uint64:  # of these types torch neither sorts nor indexes
+        if dtype is torch.uint64:  # torch neither sorts nor indexes these types
             keys = keys.view(torch.int64) ^ -(2**63)
         elif dtype is torch.uint16 or dtype is torch.uint32:
             keys = keys.to(torch.int64)
@@ -324,14 +324,14 @@ class _Device(Library):
         if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc":
             raise _no_such_type(self, dtype)
 
-    _most_places = 64  # then the streams are forgotten: a program may make and drop many
+    _most_places = 64  # then streams are forgotten: a program may create and drop many
 
     def __init__(self, index):
         self.module = _gpu.module()
         self.index = index
         self.where = f"cuda:{index}"
         self.memory = self.module.make_memory(index, self.make_bytes)
-        atexit.register(self.memory.close)  # or what it refers to, all of roost, would outlive Python
+        atexit.register(self.memory.close)  # otherwise all of roost, to which it refers, would outlive Python
         self._places = {}
 
     def _place_on(self, stream):
@@ -348,9 +348,9 @@ class TorchCuda(_Device, TorchCpu):
 
     def __init__(self, torch, device):
         TorchCpu.__init__(self, torch, device)
-        torch.empty(0, device=device)  # which makes torch ready
+        torch.empty(0, device=device)  # initialises torch
         _Device.__init__(self, device.index)
-        # What torch.compile uses, too: a tenth of the time of torch.cuda.current_stream(i).cuda_stream.
+        # Also used by torch.compile: takes a tenth of the time of torch.cuda.current_stream(i).cuda_stream.
         self._stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda i: torch.cuda.current_stream(i).cuda_stream
         )
@@ -414,7 +414,7 @@ class Cupy(_Device):
         place = self._places.get(stream.ptr)
         if place is None:
             place = self._place_on(stream.ptr)
-            place.stream = stream  # which lives as long as its tables
+            place.stream = stream  # keeps the stream alive as long as its tables
         return place
 
     def column(self, array, n=None, row_bytes=None):
@@ -503,7 +503,7 @@ class JaxCpu(Library):
 
     def __init__(self, jax):
         self.jax = jax
-        self.device = jax.local_devices(backend="cpu")[0]  # where there are GPUs, arrays go there by default
+        self.device = jax.local_devices(backend="cpu")[0]  # if there are GPUs, arrays go there by default
 
     def adopt(self, result, dtype, tail=()):
         return self.of_numpy(Library.adopt(result, dtype, tail))
@@ -608,7 +608,7 @@ class JaxCuda(_Device):
         return _Empty(self.module.empty(self._place, n * bytes), n, bytes)
 
     def finish(self, array, dtype, tail=()):
-        if array.memory is None:  # rows without anything
+        if array.memory is None:  # rows of 0 bytes
             return self.jax.numpy.empty((len(array), *tail), dtype, device=self.device)
         return self.adopt(array.memory, dtype, tail)
 

@@ -34,7 +34,7 @@ def _tensor(x, what):
         raise TypeError(f"{what}: a sparse or nested tensor; pass its values or indices")
     if x.requires_grad:
         x = x.detach()
-    if x.is_neg():  # a view whose memory has the opposite numbers
+    if x.is_neg():  # a view whose memory has the negated numbers
         x = x.resolve_neg()
     device = x.device
     library = known.get(device)
@@ -88,13 +88,13 @@ def _from_arrow(column, what):
             column = (
                 column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
             )
-        except pa.ArrowNotImplementedError:  # of views of strings
+        except pa.ArrowNotImplementedError:  # for string views
             column = pa.array(column.to_pylist(), dtype.value_type)
     elif pa.types.is_run_end_encoded(dtype):
         import pyarrow.compute
 
         column = pyarrow.compute.run_end_decode(column)
-    if column.type != dtype:  # whose values may be null, or encoded again
+    if column.type != dtype:  # its values may be null, or encoded again
         return _from_arrow(column, what)
     if isinstance(dtype, pa.BaseExtensionType):
         raise TypeError(f"{what}: an Arrow column of type {dtype}; pass its storage")
@@ -104,7 +104,7 @@ def _from_arrow(column, what):
         raise TypeError(f"{what}: an Arrow column of type {dtype}; pass numbers, strings, bytes or dates")
     if getattr(column, "num_chunks", 0) == 1:
         column = column.chunk(0)
-    return _no_nat(column.to_numpy(zero_copy_only=False), what)  # of numbers in one chunk no copy
+    return _no_nat(column.to_numpy(zero_copy_only=False), what)  # no copy for numbers in one chunk
 
 
 def _arrow(x, what):
@@ -123,7 +123,7 @@ def _polars(x, what):
     no_nulls("the polars column", x.null_count(), what)
     if name == "Array":
         flat = x.explode()
-        if len(x):  # of no rows it makes a null
+        if len(x):  # without rows it would make a null
             _polars(flat, what)
     return _no_nat(x.to_numpy(), what), NUMPY
 
@@ -170,7 +170,7 @@ def _other(x, what):
         return array_of(x, what)
     if hasattr(x, "__cuda_array_interface__"):
         for name in ("cupy", "torch"):
-            if name in sys.modules:  # which sees it where it lies
+            if name in sys.modules:  # which reads it in place
                 module = sys.modules[name]
                 return take(module.asarray(x) if name == "cupy" else module.as_tensor(x, device="cuda"), what)
         raise TypeError(
@@ -179,7 +179,7 @@ def _other(x, what):
     return of_python(x, what), NUMPY
 
 
-# What stands for arrays in pickles is also what copy.copy hands over.
+# The types that represent arrays in pickles also come from copy.copy.
 _takers = dict.fromkeys((JaxCpuArray, UnsignedTensor), lambda x, what: take(x.array, what))
 _takers |= {np.ndarray: _numpy, np.ma.MaskedArray: _masked, list: _other, tuple: _other, int: _other}
 _CLASSES = (

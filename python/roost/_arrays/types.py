@@ -8,8 +8,8 @@ BOOL, UINT8, UINT32, UINT64 = map(np.dtype, (np.bool_, np.uint8, np.uint32, np.u
 INT32, INT64 = map(np.dtype, (np.int32, np.int64))
 FLOAT16, FLOAT32, FLOAT64 = map(np.dtype, (np.float16, np.float32, np.float64))
 NUMBERS = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-NUMBERS = {np.dtype(name): number for number, name in enumerate(NUMBERS.split())}  # as C++ has them
-NANS = {FLOAT16: 0x7E00, FLOAT32: 0x7FC00000, FLOAT64: 0x7FF8000000000000}  # the bits that stand for all
+NUMBERS = {np.dtype(name): number for number, name in enumerate(NUMBERS.split())}  # as in C++
+NANS = {FLOAT16: 0x7E00, FLOAT32: 0x7FC00000, FLOAT64: 0x7FF8000000000000}  # the bits that represent all NaNs
 
 
 def numpy_dtype(array):
@@ -24,4 +24,4 @@ def _of_torch(dtype):
         found = np.dtype(str(dtype).split(".")[1])
     except TypeError:
         return None
-    return found if found.isbuiltin == 1 else None  # jax teaches numpy bfloat16, which torch does not take
+    return found if found.isbuiltin == 1 else None  # jax adds bfloat16 to numpy, which torch does not accept

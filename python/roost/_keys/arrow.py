@@ -90,14 +90,14 @@ class ArrowKind(ArrayKind):
         self.names, self.columns = given.names, given.columns
         self.frames = None if isinstance(given.form, str) else given.form
         self.dtype = ", ".join(column.type for column in given.columns)
-        self._place = given.library.place()  # whose stream the tables need
+        self._place = given.library.place()  # the tables need its stream
 
     @functools.cached_property
     def _finder(self):
         return self._given.library.module.make_index(self._place, self._given.library.column(self._words))
 
     def keep(self):
-        self._words = None  # which only `decode` needs, for tables of keys
+        self._words = None  # needed only by `decode`, for tables of keys
 
     def decode(self, words, library):
         raw = library.adopt(words, UINT8, (self._word_bytes,))

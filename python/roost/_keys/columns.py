@@ -143,7 +143,7 @@ def _masked(x, what):
     there = ~np.ma.getmaskarray(x)
     if x.dtype.kind != "O":
         return _plain(x.data, what, bitmap_of(there), x)
-    texts = strings.of_numpy(x.data, what, True)  # which under masks may be None
+    texts = strings.of_numpy(x.data, what, True)  # under masks, values may be None
     if texts.valid is not None:
         there &= bools_of(texts.valid, len(x))
     return Column(texts, NUMPY, bitmap_of(there), x)
@@ -218,7 +218,7 @@ def _arrow(column, what, given=None, direct=True):
     bare = pa.Array.from_buffers(kind, len(column), [None, values], 0, column.offset)
     try:
         return _plain(bare, what, valid, given, direct=direct)
-    except OverflowError:  # of a NaT under a null
+    except OverflowError:  # for a NaT under a null
         array = bare.to_numpy(zero_copy_only=False)
         if (np.isnat(array) & bools_of(valid, len(array))).any():
             raise

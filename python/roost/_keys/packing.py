@@ -247,7 +247,7 @@ def _values_as(column, dtype, library, what):
     each whether it is one of these; None: all are."""
     array, own, some = column.array, is_python(column.given), None
     if isinstance(array, strings.Texts):
-        strings.compared(np.zeros(1, dtype), what)  # which raises
+        strings.compared(np.zeros(1, dtype), what)  # raises
     if own and not len(array):
         array = np.empty(0, dtype)
     kind = kind_of(array, what)
@@ -287,7 +287,7 @@ class _Field:
     """
 
     finder = None  # of a table: the TextRows of its texts, or the index of its words
-    given_numbers = None  # the number of each row that it finds, and at last -1; None: that of the row
+    given_numbers = None  # the number of each row that it finds, then -1; None: the row's position
 
     def __init__(self, library, numbers, valid, columns, dtype=None, first=None, head=None):
         self.library, self.numbers, self.valid, self.columns = library, numbers, valid, columns
@@ -427,7 +427,7 @@ class _Decoded:
         dtype = numpy_dtype(array)
         if dtype.kind != "f" or dtype == FLOAT16:
             return array
-        made, target = library.output(len(array), dtype)  # with one NaN and one 0, as unpacked values have
+        made, target = library.output(len(array), dtype)  # with one NaN and one 0, like unpacked values
         nan = kind_of(array, "roost").nan
         library.module.canonical_keys(library.place(), library.column(array), target, nan)
         return library.finish(made, dtype)
@@ -539,7 +539,7 @@ class _Packed:
         if len(fields) <= _MOST_FIELDS:
             self.tables = [[field.of(table) for field in fields] for table in range(tables)]
             self.packing = library.module.Packing(place, self.tables, nulls_equal)
-        if self.packing is None or not self.packing.word_bytes:  # then the first ones become one
+        if self.packing is None or not self.packing.word_bytes:  # then the first columns become one
             head = _Packed(fields[:_ALWAYS_FIT], tables, nulls_equal)
             words = [head.words(table) for table in range(tables)]
             first, numbers = _numbered(library, library.column(_joined(library, words)))
@@ -622,7 +622,7 @@ def _pack(tables, form, nulls_equal, what, single=False, kept=None, later=False)
     return [ColumnsKeys(packed, table, kind, kept) for table in range(len(tables))]
 
 
-_Asked = collections.namedtuple("_Asked", "words n library")  # of the Keys of queries what tables need
+_Asked = collections.namedtuple("_Asked", "words n library")  # what tables need of the Keys of queries
 _Described = collections.namedtuple("_Described", "name unit type")  # what queries are compared with
 
 
@@ -702,7 +702,7 @@ class ColumnsKind:
         names, units = [c.name for c in self._columns], [c.unit for c in self._columns]
         if self.form == "array":
             return [of_values(given, units[0], what)]
-        if type(x) is not tuple:  # but a list of them
+        if type(x) is not tuple:  # a list of types
             if not all(isinstance(row, (tuple, list)) and len(row) == len(names) for row in given):
                 raise TypeError(f"{what}: give columns, or tuples of {plural(len(names), 'value')}")
             given = [list(column) for column in zip(*given)] or [[] for _ in names]

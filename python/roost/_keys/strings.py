@@ -14,7 +14,7 @@ from .._arrays.exact import no_nulls, of_python
 from .._arrays.libraries import NUMPY
 from .._arrays.take import take, taker_name
 
-KINDS = "UOT"  # of numpy's types that are or may be texts
+KINDS = "UOT"  # kinds of numpy's types that are, or may be, texts
 
 
 class Texts:
@@ -36,7 +36,7 @@ class Texts:
         self.dtype = source.dtype if numpys else np.dtype(str if is_list else object)
         self.type = bytes if column.are_bytes else str
         if not self.size and self.dtype.kind != "U":
-            self.type = None  # of no texts
+            self.type = None  # no texts
 
     def __len__(self):
         return self.size
@@ -85,7 +85,7 @@ def of_numpy(array, what, nulls_too=False):
 
 def _of_arrow(x):
     """The Texts of what has Arrow's interface; None for other columns."""
-    kind = getattr(x, "type", x)  # pyarrow has the interface of types there
+    kind = getattr(x, "type", x)  # in pyarrow, the type has the interface
     if hasattr(kind, "__arrow_c_schema__") and not _host.is_arrow_text(kind.__arrow_c_schema__()):
         return None
     if hasattr(x, "__arrow_c_stream__"):
@@ -115,7 +115,7 @@ def _of_pandas(x, what):
         if not isinstance(known, Texts):
             return None
         return Texts(_host.texts_of_codes(codes, known.column), (codes, known))
-    if getattr(x.dtype, "storage", None) == "python":  # objects, in an array of numpy
+    if getattr(x.dtype, "storage", None) == "python":  # objects in a numpy array
         array = np.asarray(column, object)
         found = _host.texts_of_objects(*_address(array), True) if len(array) else None
         return None if found is None else Texts(found, array)

@@ -31,10 +31,10 @@ class Kind(strings.ArrayKind):
         self.words_are_keys = (
             self.nan is None
             and self.key_bytes == self.word_bytes
-            and columns is None  # what has smaller pieces than words may lie between the places for these
+            and columns is None  # data in pieces smaller than words may be unaligned for words
             and dtype.kind not in "SV"
         )
-        self.missing = _NAT if dtype.kind in "mM" else self.nan  # of pandas: the word of NaN and NaT
+        self.missing = _NAT if dtype.kind in "mM" else self.nan  # for pandas: the word of NaN and NaT
 
     def __str__(self):
         return str(self.dtype) if self.columns is None else f"rows of {self.columns} {self.dtype}"
@@ -95,7 +95,7 @@ def _new_kind(array, tail, what):
     kind = _kinds.get((dtype, tail)) or Kind(dtype, columns)
     if kind.key_bytes == 0 or kind.word_bytes is None:
         raise ValueError(f"{what}: keys of {kind.key_bytes} bytes; they may have 1 to 32")
-    kind = _kinds.setdefault((dtype, tail), kind)  # one for all spellings of a type
+    kind = _kinds.setdefault((dtype, tail), kind)  # one object for all spellings of a type
     return _kinds.setdefault((array.dtype, tail), kind)
 
 
@@ -281,7 +281,7 @@ def _common(a, x, b, y, what):
                 convert(array, dtype, what, own)
                 return dtype
             except OverflowError:
-                if dtype.kind == "f" and own_floats(own).any():  # in a wider type all would be others
+                if dtype.kind == "f" and own_floats(own).any():  # in a wider type, all would differ
                     raise
     return common_type(numpy_dtype(a), numpy_dtype(b))
 

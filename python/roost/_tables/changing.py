@@ -54,7 +54,7 @@ class Changing(Mapping):
                     f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them"
                 )
         whole = (keys.n, *tail)
-        if other is NUMPY and shape != whole and library.module is _host:  # numpy takes the least time for it
+        if other is NUMPY and shape != whole and library.module is _host:  # numpy is fastest here
             array, shape = NUMPY.full(whole, array), whole
         if other is not library:
             array = library.readable(other.to_numpy(array))
@@ -282,7 +282,7 @@ class Store(Changing):
         except TypeError:
             if not isinstance(value_dtype, getattr(getattr(library, "torch", None), "dtype", ())):
                 raise
-            value = value_dtype  # that only torch has
+            value = value_dtype  # a type that only torch has
         if isinstance(value, np.dtype) and (value.hasobject or value.kind in "UO"):
             raise TypeError(f"{what}: values of type {value}; give a type of fixed size")
         tail = value_shape if isinstance(value_shape, (tuple, list)) else (value_shape,)

@@ -78,7 +78,7 @@ class Table:
 class Keyed(Table):
     """What the tables of one process have in common."""
 
-    _home = None  # the place where it was built, whose stream it needs
+    _home = None  # the place where it was built; the table needs its stream
 
     def _queries(self, keys, what):
         kind, home = self._kind, self._library
@@ -136,7 +136,7 @@ class Keyed(Table):
         """The Keys of one key, if it is there."""
         try:
             keys = self._query(key)
-        except (OverflowError, TypeError, ValueError):  # no key of this type can be it
+        except (OverflowError, TypeError, ValueError):  # no key of this type can equal it
             return None
         return keys if self._contains(keys)[0] else None
 
@@ -144,7 +144,7 @@ class Keyed(Table):
         """The Keys of one key; KeyError if it is absent."""
         try:
             keys = self._query(key)
-        except OverflowError:  # a number that no key of this type can be
+        except OverflowError:  # a number that no key of this type can equal
             raise KeyError(key) from None
         if not self._contains(keys)[0]:
             raise KeyError(key)
@@ -158,7 +158,7 @@ class Keyed(Table):
             raise KeyError(f"{int((~found).sum())} of {len(found)} keys are absent; {instead}")
         return keys
 
-    __reversed__ = None  # or Python would look up the keys 0, 1, ...
+    __reversed__ = None  # otherwise Python would look up the keys 0, 1, ...
 
     def __setitem__(self, key, value) -> NoReturn:
         self._never_changes()

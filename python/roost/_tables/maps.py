@@ -161,7 +161,7 @@ class MultiMap(Keyed):
     array([10., 30.])
     """
 
-    __iter__ = None  # of keys or of pairs? `items` has both
+    __iter__ = None  # over keys or pairs? `items` has both
 
     def __init__(self, keys, values):
         what = "roost.MultiMap"

@@ -30,13 +30,13 @@ class Values:
     def _set(self, dtype, tail, library):
         self.dtype = dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
         self.tail, self.library = tail, library
-        self.array = None  # where values lie that the table has not
+        self.array = None  # where values outside the table are
         self.size = self.dtype.itemsize
         for d in tail:
             self.size *= d
         self.bytes = self._in_table()
         self._zero = np.zeros((1, self.bytes or self.size), np.uint8)
-        self._last = None, None, None  # the last `missing`: its type, itself, and the array for it
+        self._last = None, None, None  # the last `missing`: its type, the value, and its array
 
     def _in_table(self):
         """The bytes that a value has in the table; None: it lies beside it."""

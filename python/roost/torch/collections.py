@@ -121,7 +121,7 @@ class _Collection(torch.nn.Module):
                 raise type(error)(f"{config.what}: {error}") from error
             self._about.append((config.name, config.features, config.pooling))
             features += config.features
-        # As TorchRec names them.
+        # The names of TorchRec.
         self._names = [
             [f"{f}@{name}" if features.count(f) > 1 else f for f in names] for name, names, _ in self._about
         ]
@@ -314,11 +314,11 @@ class _Config:
         if "initializer" not in options:
             bound = max(self.rows, 1) ** -0.5
             ends, first = {"a": -bound, "b": bound}, self._given.get("init_fn")
-            if first is not None:  # TorchRec's own, of the ends that the config names
+            if first is not None:  # TorchRec's own, with the limits of the config
                 if not isinstance(first, functools.partial) or first.func is not torch.nn.init.uniform_:
                     raise ValueError("an init_fn; rows are made by the table, so give initializer=")
                 ends |= first.keywords
             options["initializer"] = ("uniform", float(ends["a"]), float(ends["b"]))
-        # So that an id does not start with the same row in all tables.
+        # So that an id does not get the same initial row in all tables.
         options["seed"] = (options.get("seed", 0) + zlib.crc32(self.name.encode())) % 2**63
         return options

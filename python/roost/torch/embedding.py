@@ -109,13 +109,13 @@ class _Module(torch.nn.Module):
 
     def _enroll(self):
         self._number = next(_numbers)
-        self._table = None  # made when it is needed, on the device of the tensors
+        self._table = None  # created when needed, on the device of the tensors
         _modules[self._number] = self
 
     def _apply(self, function, *arguments, **named):
         keys = self.keys
         result = super()._apply(function, *arguments, **named)
-        if self.keys.dtype != keys.dtype:  # half() and type() are for what is learned; they would merge keys
+        if self.keys.dtype != keys.dtype:  # half() and type() are for weights; they would merge keys
             self.keys = keys.to(self.keys.device)
         self._table = None
         return result
@@ -158,7 +158,7 @@ class Map(_Module):
         super().__init__()
         self.register_buffer("keys", keys.detach())
         self.register_buffer("values", values.detach())
-        self._map()  # which tells what is wrong with them
+        self._map()  # raises an error that says what is wrong
 
     def forward(self, keys, missing=0):
         """The value of each key, `missing` (a number) for those that are absent.
@@ -339,7 +339,7 @@ class Embedding(_Module):
 
     def _set_rows(self, rows):
         self.weight.data = rows
-        # Compiled code checks shapes again if the dictionary has changed.
+        # Compiled code rechecks shapes if the dictionary has changed.
         self._parameters["weight"] = self._parameters.pop("weight")
 
     @torch.no_grad()
@@ -347,8 +347,8 @@ class Embedding(_Module):
         old, weight = len(self.keys), self.weight
         grad, weight.grad = weight.grad, None
         rows = torch.cat([weight.data, self._new_rows(n - old, weight.data)])
-        # Another type in between makes torch forget the shape of gradients; otherwise it would keep the old
-        # one for as long as an earlier loss exists.
+        # A different type in between makes torch forget the shape of gradients; otherwise it would keep the
+        # old one as long as an earlier loss exists.
         weight.data = rows.new_empty(0, dtype=torch.float64 if rows.dtype != torch.float64 else torch.float32)
         self._set_rows(rows)
         self.keys = torch.cat([self.keys, self.keys.new_zeros(n - old)])

@@ -20,7 +20,7 @@ class _Part(Table):
     """The rows of this rank."""
 
     _what = "roost.torch.ShardedTable"
-    _snapshot_id = None  # of all ranks, while one is written
+    _snapshot_id = None  # the same on all ranks, while a snapshot is written
     _in_files = Table._in_files | {"snapshot"}
 
     def _state(self, entries):
@@ -58,7 +58,7 @@ class _Ranks:
         self._backends = dict(each.split(":") for each in dist.get_backend_config(group).split(","))
         # Agreements do not wait for a GPU if CPUs have a transport.
         self._device = "cpu" if "cpu" in self._backends else "cuda"
-        self._most = self.size + 24  # numbers of a rank in an agreement
+        self._most = self.size + 24  # numbers per rank in an agreement
 
     def check(self, device):
         """Raises if the group has no transport for tensors of a device."""
@@ -156,7 +156,7 @@ class _Ranks:
 class _Trip:
     """Keys of a call, in the order of the ranks that own them, and the way back."""
 
-    rows = None  # of the keys that came here, with the graph of the table here
+    rows = None  # of the keys received here, with the graph of the local table
     done = False  # whether there was a backward pass
     number = 0  # of the forward pass, the same on all ranks
 
@@ -212,7 +212,7 @@ class _Trip:
             gradient = gradient.repeat_interleave(lengths, 0, output_size=len(self.inverse))
         if len(self.inverse) == 0:
             return gradient.new_zeros((0, gradient.shape[1]), dtype=dtype)
-        # Sorts by key: the result is the same on every run; that of index_add on a GPU is not.
+        # Sorts by key, so that the result is deterministic; index_add on a GPU is not.
         sums = torch.ops.aten.embedding_dense_backward(gradient, self.inverse, len(self.order), -1, False)
         return sums.to(dtype)
 
@@ -537,7 +537,7 @@ class ShardedTable(torch.nn.Module):
         name = os.path.join(path, _name(number, ranks.rank, ranks.size))
 
         def write():
-            # Random, of rank 0: files of another run may have the same name.
+            # Random, from rank 0: files of another run may have the same name.
             self.local._snapshot_id = int(numbers[0, 1])
             try:
                 self.local.snapshot(name)
@@ -664,7 +664,7 @@ class ShardedTable(torch.nn.Module):
             n = len(ids)
             again = torch.repeat_interleave(torch.arange(n, device=ids.device), times - 1)
             if len(again):
-                # Further lookups of these keys: after them, in bags that nobody uses.
+                # Further lookups of these keys come after them, in unused bags.
                 end = n + len(again)
                 offsets = torch.cat([torch.arange(n), torch.arange(n, end, 32), torch.tensor([end])])
                 if self.local.features:
@@ -702,7 +702,7 @@ class ShardedTable(torch.nn.Module):
             sums = trip.sums(gradient, self.local.dtype)
             return sums, torch.zeros_like(trip.rows)
 
-        # The number: ranks may have several passes that wait.
+        # The number, because ranks may have several pending passes.
         call = f"backward of pass {trip.number}"
         (sums, into), _ = self._ranks.together(self._call(call), add_up)
         trip.done = True  # on all ranks, or on none
@@ -738,11 +738,11 @@ class ShardedTable(torch.nn.Module):
                 right = self._owns(state[prefix + "local.ids"], state[prefix + "local.features"])
                 wrong = None if right else "keys that another rank owns"
             except (KeyError, RuntimeError, TypeError, AttributeError):
-                pass  # which the table says that loads them
+                pass  # the table that loads them reports it
         if wrong is not None:
             errors.append(f"{prefix}: {wrong}")
         if wrong is not None or ranks is None:
-            for key in here:  # so that the rows here stay
+            for key in here:  # so that the local rows stay
                 del state[key]
 
     def __getstate__(self):

@@ -22,8 +22,8 @@ _POLICIES = {None: 0, "lru": 1, "lfu": 2, "score": 3}
 _OPTIMIZERS = {"sgd": 0, "adagrad": 1, "rowwise_adagrad": 2, "adam": 3}
 _INITIALIZERS = {"normal": 0, "uniform": 1, "constant": 2}
 _DTYPES = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}
-_NONE = (0, 0, 0)  # a column of nothing
-# What a state has: its type there, whether each has a row of bytes, and its type here.
+_NONE = (0, 0, 0)  # an empty column
+# The parts of a state: the type in the state, whether each element is a row of bytes, and the type here.
 _PARTS = {
     "about": (torch.int64, False, None),
     "slots": (torch.int32, False, torch.uint32),
@@ -33,7 +33,7 @@ _PARTS = {
     "scores": (torch.int64, False, torch.uint64),
     "rows": (torch.uint8, True, torch.uint8),
 }
-_PIECE = 64 * 2**20  # bytes of rows that are copied between a device and the host at a time
+_PIECE = 64 * 2**20  # bytes of rows copied between a device and the host at a time
 
 
 class _Step:
@@ -77,7 +77,7 @@ class _Lookup(torch.autograd.Function):
 class _Batch:
     """The ids of a call, checked, and as C++ takes them."""
 
-    _pool = None  # offsets and weights of bags that torch adds up
+    _pool = None  # offsets and weights of bags that torch pools
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Batch:
             raise ValueError(f"{what}: no bags for {plural(n, 'id')}")
         message = f"{what}: offsets must begin with 0, ascend, and end with the number of ids, {n}"
         if offsets.is_cuda:
-            torch._assert_async(right, message)  # without a wait, as torch checks indices
+            torch._assert_async(right, message)  # without waiting, like torch's checks of indices
         elif not right:
             raise ValueError(message)
         return offsets.contiguous()
@@ -713,7 +713,7 @@ class Table(torch.nn.Module):
             "gone_features": torch.cat([f.view(torch.int16) for _, f in gone])
             .view(torch.uint16)
             .to(weights.device),
-            # Rows of a pass that waits for its backward pass change later.
+            # Rows whose backward pass is pending change later.
             "steps": min(self._running, default=self.counts()["steps"] + 1) - 1,
         }
 
@@ -889,14 +889,14 @@ class Table(torch.nn.Module):
         OSError
             Also if another snapshot is being written to this file.
         """
-        file = os.path.realpath(os.fsdecode(os.fspath(file)))  # what a link names is replaced, not the link
+        file = os.path.realpath(os.fsdecode(os.fspath(file)))  # a link's target is replaced, not the link
         if os.path.exists(file) and not os.path.isfile(file):
             raise OSError(f"{self._what}: {file} is no regular file; give the name of one")
         out = _begin_file(file, self._what)
         try:
             state = self._state(self._entries(host=True))
             done = None if wait else concurrent.futures.Future()
-            if done is not None:  # a process waits for such a thread at its end
+            if done is not None:  # a process waits for this thread when it exits
                 writer = threading.Thread(target=_write_later, args=(out, file, state, done), daemon=False)
                 done.set_running_or_notify_cancel()
                 writer.start()
@@ -1014,7 +1014,7 @@ def _remove_if_left(path, file, what):
     except BlockingIOError:
         raise OSError(f"{what}: another snapshot is being written to {file}; wait for it") from None
     except OSError:
-        pass  # somebody else's
+        pass  # someone else's
 
 
 def _drop_file(out):
@@ -1104,7 +1104,7 @@ def _checksums(pieces):
     for k, thread in enumerate(threads):
         try:
             thread.start()
-        except RuntimeError:  # the process ends
+        except RuntimeError:  # the process is exiting
             alone = list(range(k + 1, step))
             threads = threads[:k]
             break

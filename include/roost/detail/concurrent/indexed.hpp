@@ -9,19 +9,19 @@ namespace roost {
 
 /// Values of any size. The slot of a key holds the number of an entry in an array beside the table. One
 /// thread takes an entry from a counter and writes it before a slot refers to it; then the entry never
-/// changes. To give a key another value is to take another entry. So no reader sees part of a value, and no
-/// number returns to a slot. But entries of overwritten values, of erased keys and of inserts that lost a
-/// race leak until concurrent_map moves the values to a new array.
+/// changes. A key gets another value by taking another entry. So no reader sees a partly written value, and a
+/// slot never holds the same number twice. But entries of overwritten values, of erased keys and of inserts
+/// that lost a race leak until concurrent_map moves the values to a new array.
 struct indexed {
   static constexpr const char* name = "indexed";
 
-  /// The number of an entry, of 4 bytes for keys of up to 4 bytes, so that their slots have 8.
+  /// The number of an entry: 4 bytes for keys of up to 4 bytes, so that their slots have 8 bytes.
   template <class Key>
   using index = std::conditional_t<sizeof(Key) <= 4, std::uint32_t, std::uint64_t>;
   template <class Place, class Key>
   using slots = probing::table<Place, Key, index<Key>>;
 
-  /// Where the values lie, in memory of the place.
+  /// Where the values are stored, in memory of the place.
   template <class Value>
   struct entries {
     Value* values;
@@ -35,7 +35,7 @@ struct indexed {
   class table;
 };
 
-/// As probing::reader.
+/// Like probing::reader.
 template <class Place, class Key, class Value>
 class indexed::reader {
  public:
@@ -139,7 +139,7 @@ class indexed::reader {
   entries<Value> entries_;
 };
 
-/// As probing::table: lookups and changes of single keys, from any number of threads at once. Each is
+/// Like probing::table: lookups and changes of single keys, from any number of threads at once. Each is
 /// linearizable and lock-free. A change that finds no free entry also returns `full`. Trivially copyable;
 /// valid until its map is rehashed or inserts in bulk.
 template <class Place, class Key, class Value>
@@ -172,7 +172,7 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   }
 
   /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
-  /// several times for one change. Takes an entry.
+  /// more than once for one change. Takes an entry.
   template <class F>
   ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
     return insert_or_apply(one_lane(), key, value, f);
@@ -192,13 +192,12 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
         const Value before = this->value_of(lanes, *there);
         write(lanes, *mine, [&] { return f(before, value); });
         if (this->slots_.replace(lanes, key, *there, *mine))
-          return insertion::present;  // entry numbers are never reused, so the value has not changed
-                                      // meanwhile
+          return insertion::present;  // entry numbers are never reused, so the value has not changed since
       }
     }
   }
 
-  /// What insert_and_find returns.
+  /// The result of insert_and_find.
   struct inserted_or_found {
     insertion what;
     Value value;  // of the key after the call; the argument if there is no room

@@ -81,7 +81,7 @@ struct probing::slot_word {
   static constexpr part taken = part{1} << (8 * sizeof(part) - 1);
   static constexpr part erased = taken >> 1;  // in addition to taken
   static constexpr part mark = taken >> 2;    // in addition: keys may have passed the bucket
-  static constexpr hash kept = static_cast<hash>(~hash{0}) >> log2_sections;  // of a hash, in a slot
+  static constexpr hash kept = static_cast<hash>(~hash{0}) >> log2_sections;  // the bits that a slot stores
 
   ROOST_FN static part value_part(const Value& value) {
     part bits = 0;
@@ -244,12 +244,12 @@ class probing::reader {
   struct probe_sequence {
     bucket* section;  // the regions to probe
     std::uint32_t regions;
-    std::uint32_t region;   // of those
+    std::uint32_t region;   // the current one of these
     std::uint32_t buckets;  // of a region
-    std::uint32_t number;   // of the bucket there: first the home
+    std::uint32_t number;   // of the bucket in the region; initially the home bucket
     std::uint32_t stride;
     std::uint32_t lap;    // buckets of the region already visited
-    std::uint32_t steps;  // at most
+    std::uint32_t steps;  // the most steps
     typename slot::part key;
 
     ROOST_FN std::uint64_t here() const { return std::uint64_t{region} * buckets + number; }
@@ -427,7 +427,7 @@ class probing::reader {
         static_cast<typename slot::part>(h & slot::kept) | slot::taken};
   }
 
-  /// What a read of a bucket shows.
+  /// The result of reading a bucket.
   struct sight {
     unsigned mine = 0;  // a bit for each slot: belongs to the key,
     unsigned free = 0;
@@ -436,7 +436,7 @@ class probing::reader {
     template <class Access>
     ROOST_FN void look(const typename slot::part& key) {
       free = free_in<Access>(
-          seen);  // first: if the bucket is read twice, a key that is inserted meanwhile is seen
+          seen);  // first: if the bucket is read twice, a key that is inserted in between is seen
       mine = of_key<Access>(seen, key);
     }
     template <class Access>
@@ -461,7 +461,7 @@ class probing::reader {
   /// free slot, or, if the key is not to be inserted, a bucket without its mark, acts: settle(bucket, sight)
   /// says whether the walk ends here; if not, it clears what it saw, and the next such lane acts. An insert
   /// sets the key's mark in all earlier buckets, and calls on_mark(bucket). Returns the lane that ended the
-  /// walk, or none.
+  /// walk, or no_lane.
   template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
   ROOST_FN static int follow(const Lanes& lanes, const probe_sequence& probes, bool comes,
                              const Settle& settle, const OnMark& on_mark = {}) {
@@ -474,7 +474,7 @@ class probing::reader {
       const bool looks = step < probes.steps;
       if (looks) here.template look<Access>(probes.key);
       const bool unmarked = looks && !marked_in<Access>(here.seen, probes.key);
-      // The mark is set before the key, and stays; order is not needed.
+      // The mark is set before the key and is never cleared, so relaxed order suffices.
       const auto pass = [&] {
         if constexpr (std::is_same_v<OnMark, no_marks>) return;
         if (!comes || !unmarked) return;
@@ -503,7 +503,7 @@ class probing::reader {
   plan plan_;
 };
 
-/// What concurrent_map::ref() returns: lookups and changes of single keys, from any number of threads of
+/// Returned by concurrent_map::ref(): lookups and changes of single keys, from any number of threads of
 /// kernels and of the host at once. Each operation is linearizable and lock-free. Trivially copyable; valid
 /// while its map exists and is not rehashed.
 template <class Place, class Key, class Value>
@@ -541,7 +541,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
 
   /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
-  /// several times for one change.
+  /// more than once for one change.
   template <class F>
   ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
     return insert_or_apply(one_lane(), key, value, f);
@@ -552,7 +552,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, apply<F>{f}).what;
   }
 
-  /// What insert_and_find returns.
+  /// The result of insert_and_find.
   struct inserted_or_found {
     insertion what;
     Value value;  // of the key after the call; the argument if the table is full
@@ -622,7 +622,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(replace);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
-  // What the bulk calls of concurrent_map are built on.
+  // The basis of concurrent_map's bulk calls.
 
   /// insert with any change: keep, assign, apply.
   template <class Change>
@@ -632,7 +632,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   struct put_result {
     insertion what;        // also full if a change that does not insert does not find the key
     word seen;             // of a present key, before the change
-    std::uint32_t bucket;  // where the key is, of a copy of its region
+    std::uint32_t bucket;  // where the key is in a copy of its region
   };
   /// The same in a copy of the key's region that only one team uses, in the buckets [first, last) of its
   /// probe sequence; first is 0 or 1. on_mark(bucket) is called for the buckets that the key may be the first
@@ -811,7 +811,7 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   plan p{};
   p.regions = sections * static_cast<std::uint32_t>(std::max(1.0, regions));
   p.seed = seed;
-  // A section holds the spread of a random split.
+  // Each section has room for the variation of a random split.
   const double mean = n / sections;
   const double section_slots = std::max(slots / sections, std::min(n, mean + 6 * std::sqrt(mean)));
   p.region_buckets = detail::prime_from(static_cast<std::uint32_t>(

@@ -4,7 +4,7 @@
 #include "roost/detail/table/bulk_change.hpp"
 #include "roost/detail/table/slots.hpp"
 
-// What the bulk calls of concurrent_map run on a place.
+// The kernels of concurrent_map's bulk calls.
 
 namespace roost::detail {
 
@@ -92,7 +92,7 @@ struct fill_regions {
     std::uint32_t* strays;
     item* stray;            // belongs outside its home bucket
     std::uint8_t* changed;  // of each bucket
-    std::uint8_t* erased;   // the same: it had an erased key at first
+    std::uint8_t* erased;   // of each bucket: it held an erased key at the start
     std::uint32_t* passed;  // a bit for each bucket: a key passes it
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
@@ -134,8 +134,8 @@ struct fill_regions {
         parts.changed[done.bucket] = 1;
       return done.what != insertion::full;
     };
-    // On cuda the pairs that find their home full are first collected: a loop in which only few of a block's
-    // neighbours continue is slow. They never find room in their home afterwards.
+    // On cuda, pairs whose home is full are collected first: a loop that only a few threads of a warp
+    // continue is slow. Their home cannot have room for them later.
     source.for_each(team, region, [&](const item& mine) {
       if constexpr (Team::size != 1) {
         if (put(mine, 0, 1)) return;
@@ -162,7 +162,7 @@ struct fill_regions {
 
   /// Frees slots of erased keys. First each key outside its home bucket moves back to the first bucket of its
   /// probe sequence that has such a slot. Then the slots of erased keys in buckets that no key passes are
-  /// freed; the others stay for another time. If too many keys are outside their home buckets, nothing is
+  /// freed; the rest wait for a later call. If too many keys are outside their home buckets, nothing is
   /// changed.
   template <class Access, class Team>
   ROOST_FN void take_out_erased(const Team& team, const pieces& parts, std::uint32_t region) const {
@@ -333,7 +333,7 @@ struct count_probes {
   std::uint32_t most;
   ROOST_FN void operator()(std::size_t slot) const {
     const std::uint32_t probes = table.occupied(slot) ? table.probes_of(table.key_at(slot)) : 0;
-    if (probes != 0) fetch_add(keys[smaller(probes, most) - 1], std::uint64_t{1});  // 0: erased meanwhile
+    if (probes != 0) fetch_add(keys[smaller(probes, most) - 1], std::uint64_t{1});  // 0: since erased
   }
 };
 

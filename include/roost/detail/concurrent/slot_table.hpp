@@ -248,7 +248,7 @@ class slot_table {
                  full) {  // tiles that begin at the same time can hold more pairs than there is room for
         make_room(place, smaller(full, static_cast<std::size_t>(limit()) + 1), report);
       } else {  // there are free slots, but not on the probe sequences of these keys: another hash function
-                // spreads them, and in the end more slots help, too
+                // spreads them; if three do not, more slots do
         if (hashes >= 3 || !move(place, {}, true)) move_to(place, 1.25 * limit() + 1, true);
         ++report.rehashes;
         ++hashes;
@@ -260,7 +260,7 @@ class slot_table {
     }
   }
 
-  /// Inserts by insert(), which returns what its teams counted. If it fails, that is not known.
+  /// Calls insert(), which returns the counts of its teams. If it throws, the counts are unknown.
   template <class Insert>
   counts noting_inserted(insert_report& report, const Insert& insert) {
     const auto before = std::exchange(most_, std::nullopt);
@@ -370,13 +370,13 @@ class slot_table {
   void make_room(const Place& place, std::size_t more, insert_report& report) {
     if (!most_) count_slots(place);
     if (room() >= more) return;
-    if (!options_.grows && most_->erased <= capacity() / 16) return;  // little to win
+    if (!options_.grows && most_->erased <= capacity() / 16) return;  // little to gain
     if (most_->erased != 0) {
       sweep(place);
       ++report.rehashes;
       if (room() >= more) return;
     }
-    count_slots(place);  // to be sure
+    count_slots(place);  // the bounds may be too high
     if (room() >= more) return;
     const auto usable = static_cast<std::size_t>(limit());
     if (!options_.grows) {
@@ -443,7 +443,7 @@ class slot_table {
   array<bucket, Place> owned_;
   std::unique_ptr<bucket, leave_it> borrowed_;         // storage provided by the user
   std::optional<slots_in_use> most_ = slots_in_use();  // upper bound of used slots, if known
-  int hashes_ = 0;                                     // hash functions that were given up
+  int hashes_ = 0;                                     // hash functions that were abandoned
 };
 
 }  // namespace detail

@@ -51,7 +51,7 @@ struct bucketed {
     std::uint32_t regions;
     std::uint32_t region_buckets;
     detail::leading_bits region_of;
-    std::uint64_t room_for_region = 0;  // of the partition with slack: the usual
+    std::uint64_t room_for_region = 0;  // in a partition with slack; 0: the usual
     bool small() const { return true; }
   };
 
@@ -69,7 +69,7 @@ struct bucketed {
                  detail::find_empty_keys<Key>(p.region_of)) {}
 
     const table<Place, Key, Value>& ref() const { return table_; }
-    /// Of asynchronous builds.
+    /// The state of asynchronous builds.
     detail::build_state* state() { return reinterpret_cast<detail::build_state*>(buckets_.end()) - 1; }
     std::size_t bytes() const { return buckets_.bytes(); }
     double load_factor(std::size_t size) const {
@@ -181,7 +181,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     Key key;
     std::uint64_t first;  // bucket of the region
     std::uint32_t bucket;
-    std::uint32_t steps;  // that were taken
+    std::uint32_t steps;  // taken so far
     read_type here;       // of the bucket that was read
   };
 
@@ -262,7 +262,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
       if constexpr (reads_values && !on_host) {
         Value value = here.value(0);
         ROOST_UNROLL
-        for (int i = 1; i < bucket_slots; ++i) {  // what was read is in registers, which have no index
+        for (int i = 1; i < bucket_slots; ++i) {  // what was read is in registers, which cannot be indexed
           if (i == s) value = here.value(i);
         }
         return value;
@@ -304,8 +304,8 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
   using bucket = typename table<Place, Key, Value>::bucket;
   using tuned = detail::build_tuning<Place>;
   const double slots = static_cast<double>(n) / options.load_factor;
-  // The slots of a region should hold the variation of a random split without more room than the load factor
-  // gives: so at high load factors regions must be large.
+  // The slots of a region should absorb the variation of a random split with no more room than the load
+  // factor leaves, so regions must be large at high load factors.
   const double spare = 1 / options.load_factor - 1;
   const double pairs_for_spread = spare > 0 ? 36 / (spare * spare) : 1e18;
   const double bytes =
@@ -324,7 +324,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
   return p;
 }
 
-/// Builds one region: what detail::region_build asks of a layout.
+/// Builds one region: what detail::region_build requires of a layout.
 template <class Place, class Key, class Value, bool Small, class Items>
 struct bucketed::builder {
   static constexpr int threads = detail::build_tuning<cuda>::threads;
@@ -494,7 +494,7 @@ struct bucketed::builder {
     return true;
   }
 
-  /// Marks a bucket if it overflowed; returns whether one of its n keys is there twice.
+  /// Marks a bucket if it overflowed; returns whether two of its n keys are equal.
   ROOST_FN static bool finish(bucket& b, std::uint32_t n, bool overflowed) {
     const std::uint32_t empties = slots_of_bucket - n;
     const bool twice = equal_pairs(b.keys) != empties * (empties - 1) / 2;

@@ -11,7 +11,8 @@
 #include "roost/detail/place/numbers.hpp"
 #include "roost/frozen_statistics.hpp"
 
-// Builds the table of a frozen_map: partition, build of the regions, copies of keys, another try.
+// Builds the table of a frozen_map: partitions the pairs, builds the regions, handles copies of keys,
+// retries.
 
 namespace roost::detail {
 
@@ -62,7 +63,7 @@ struct for_each_after {
   }
 };
 
-/// Sets the begins of regions with slack, and clears the counts of an earlier build.
+/// Sets where regions with slack begin, and clears the counts of an earlier build.
 struct begin_build {
   static constexpr int threads = 512;
 
@@ -116,7 +117,7 @@ struct place_values {
     { source.values.first } -> std::convertible_to<const value*>;
   };
   using pieces = value_pieces<value>;
-  static constexpr std::size_t workers = stored ? pieces::count : 1;  // of a slot
+  static constexpr std::size_t workers = stored ? pieces::count : 1;  // per slot
 
   Positions positions;
   Ref target;
@@ -159,7 +160,7 @@ class frozen_table {
     return Layout::template make_plan<Place, Key, placed>(n, options, 0);
   }
 
-  /// Builds with some seed. Synchronises. Throws build_error.
+  /// Builds with the first seed that succeeds. Synchronises. Throws build_error.
   template <class Source>
   static std::unique_ptr<frozen_table> build(const Place& place, const Source& source,
                                              const options& options) {
@@ -316,7 +317,7 @@ class frozen_table {
   static auto builder_of() {
     if constexpr (takes_inserts) {
       return std::type_identity<fill_units<placed_table, placed_item, Items>>();
-    } else if constexpr (std::is_pointer_v<Items>) {  // a layout may have no others
+    } else if constexpr (std::is_pointer_v<Items>) {  // a layout may have no other builder
       return std::type_identity<typename Layout::template builder<Place, Key, placed>>();
     } else {
       return std::type_identity<typename Layout::template builder<Place, Key, placed, false, Items>>();

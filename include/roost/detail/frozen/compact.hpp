@@ -18,9 +18,9 @@ namespace roost {
 
 /// Sectors of 32 bytes (64 for large pairs) that store only those bits of a key's hash that the number of the
 /// sector does not determine. A hash of a key of up to 8 bytes is a bijection, so nothing is lost, and no key
-/// and no value is reserved. A large table has six pairs of 4 + 4 bytes in a sector where plain slots have
-/// four: nearly every lookup, of stored keys and of absent ones, reads one sector, and a table can be smaller
-/// than its input.
+/// and no value is reserved. A large table has six pairs of 4 + 4 bytes in a sector, which has room for four
+/// plain slots: nearly every lookup, of stored keys and of absent ones, reads one sector, and a table can be
+/// smaller than its input.
 ///
 /// A pair whose home sector is full tries two to seven other sectors of its region; its remainder determines
 /// how far apart they are. It marks the sectors that it passes, and a lookup continues only if the mark of
@@ -34,8 +34,9 @@ struct compact {
   /// Options of frozen_map and frozen_set with this layout.
   struct options {
     /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. If the
-    /// pairs do not fit at this load (4 + 4 bytes: above 0.9 for small tables, 1.1 from 4 * 10^5 pairs on (on
-    /// a host 2 * 10^6), 1.3 from 10^8), the table is made larger; load_factor() returns the actual value.
+    /// pairs do not fit at this load (for 4 + 4 bytes: above 0.9 in small tables, 1.1 from 4 * 10^5 pairs on
+    /// or, on a host, from 2 * 10^6 on, and 1.3 from 10^8 on), the table is made larger; load_factor()
+    /// returns the actual value.
     double load_factor = 0.8;
     /// Chooses the hash functions. The same seed and data give the same answers on every place.
     std::uint64_t seed = 0;
@@ -65,7 +66,7 @@ struct compact {
     std::uint32_t region_stash;
     int format;
     detail::leading_bits region_of;
-    std::uint64_t room_for_region = 0;  // of the partition with slack: the usual
+    std::uint64_t room_for_region = 0;  // in a partition with slack; 0: the usual
     bool small() const { return format == 0; }
   };
 
@@ -85,7 +86,7 @@ struct compact {
                  detail::find_empty_keys<Key>(p.region_of)) {}
 
     const table_type& ref() const { return table_; }
-    /// Of asynchronous builds.
+    /// The state of asynchronous builds.
     detail::build_state* state() {
       return reinterpret_cast<detail::build_state*>(memory_.data() + state_at());
     }
@@ -103,7 +104,7 @@ struct compact {
     std::size_t state_at() const { return (bytes_ + 15) / 16 * 16; }
 
     std::size_t bytes_;               // of sectors and stashes
-    array<std::byte, Place> memory_;  // these, and then the state: one piece, as pieces cost time
+    array<std::byte, Place> memory_;  // these, then the state: one allocation, since each takes time
     table_type table_;
   };
 };
@@ -162,7 +163,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
         format_(p.format),
         empty_(empty) {}
 
-  /// The number of sectors that a pair tries before it goes to the stash: as high as a tag can record.
+  /// The number of sectors that a pair tries before it goes to the stash: as many as a tag can record.
   static std::uint32_t tries_of(int format, std::uint64_t sectors) {
     return detail::tries_of(formats[static_cast<std::size_t>(format)].format, sectors, hash_bits);
   }
@@ -371,7 +372,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   template <class P, class K, class V, bool Small, class Items>
   friend struct compact::builder;
 
-  /// What was read of a sector.
+  /// The part of a sector that was read.
   ROOST_FN const auto& seen(const lookup& position) const {
     if constexpr (on_host) {
       return sectors_[position.number];
@@ -416,7 +417,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     const std::uint64_t in_region = number % region_sectors_;
     const std::uint64_t home = number - in_region + (in_region + region_sectors_ - away) % region_sectors_;
     const wide rest = ((static_cast<wide>(remainder) << hash_bits) + (remainders_ - 1)) /
-                      remainders_;  // the least that has this remainder
+                      remainders_;  // the least hash with this remainder
     return key_of_hash<Key>(
         static_cast<hash_type>(((static_cast<wide>(home) << hash_bits) + rest + (all_sectors_ - 1)) /
                                all_sectors_),
@@ -515,7 +516,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
         split_hash(static_cast<std::uint32_t>(hash) * 0x9e3779b1u, region_stash_).digit);
   }
 
-  /// A bit for each slot that has this tag: one at most.
+  /// A bit for each slot that has this tag: at most one.
   template <class Format, class Seen>
   ROOST_FN static std::uint32_t matches(const Seen& here, std::uint64_t tag) {
     constexpr detail::sector_format f = Format()();

@@ -160,7 +160,7 @@ struct compact::builder {
 
   static constexpr std::uint32_t in_stash = 1u << 31;  // bit of a stray's number: it is in the stash
 
-  /// Puts a stray into the stash; returns false if the stash is full or has its key.
+  /// Puts a stray into the stash; returns false if the stash is full or already holds its key.
   template <class Team, class Pieces>
   ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const Items& items, std::uint32_t i,
                           const cursor<Pieces>& position) const {
@@ -183,7 +183,7 @@ struct compact::builder {
       position.tag = parts.tag[parts.slot(position.sector, place >> Pieces::marks_at)];
       position.remainder = static_cast<hash_type>(position.tag);
       while (position.remainder >= target.remainders_)
-        position.remainder -= target.remainders_;  // a few times: less than a division
+        position.remainder -= target.remainders_;  // a few subtractions take less time than a division
     }
     bool passed = false;
     while (position.tag >= target.remainders_) {
@@ -242,19 +242,19 @@ struct compact::builder {
                               [](std::uint32_t) {});
   }
 
-  /// Puts the n tags of a sector bit by bit; true if two are the same.
+  /// Writes the n tags of a sector bit by bit; true if two are equal.
   template <class Pieces>
   ROOST_FN bool put_by_bits(const Pieces& parts, std::uint32_t number, std::uint32_t n,
                             std::uint32_t* words) const {
     constexpr detail::sector_format f = Pieces::format;
-    std::uint32_t bits[f.tag_bits];  // one of each tag
+    std::uint32_t bits[f.tag_bits];  // one bit of each tag
     ROOST_UNROLL
     for (int bit = 0; bit < f.tag_bits; ++bit) bits[bit] = (1u << f.slots) - 1;
     typename Pieces::tag_type tag[f.slots];
     bool twice = false;
     ROOST_UNROLL
     for (int s = 0; s < f.slots; ++s) {
-      if (static_cast<std::uint32_t>(s) >= n) break;  // often few of many
+      if (static_cast<std::uint32_t>(s) >= n) break;  // often n is much less than f.slots
       tag[s] = parts.tag[parts.slot(number, static_cast<std::uint32_t>(s))];
       ROOST_UNROLL
       for (int other = 0; other < s; ++other) twice |= tag[other] == tag[s];

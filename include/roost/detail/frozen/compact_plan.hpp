@@ -22,7 +22,7 @@ namespace detail {
   for (std::uint32_t t = 0; t < tries && coming > 1e-12; ++t) {
     const double before = held();
     std::array<double, 33> next{};
-    double come = std::exp(-coming), rest = 1;  // probability that i pairs come
+    double come = std::exp(-coming), rest = 1;  // probability that i pairs arrive
     for (int i = 0; i < slots; come *= coming / ++i) {
       for (int j = 0; i + j < slots; ++j)
         next[static_cast<std::size_t>(i + j)] += come * filled[static_cast<std::size_t>(j)];
@@ -124,7 +124,7 @@ class compact_planner {
     return region_size{sectors, stash};
   }
 
-  /// Whether the table has the sectors that a format needs. A host takes the format before it if that leaves
+  /// Whether the table has the sectors that a format needs. A host takes the previous format if that leaves
   /// enough slots free: it gains nothing from more.
   bool is_chosen(std::size_t format, double sectors) const {
     const double roomy = !of_.on_host ? 0 : of_.hash_bits == 64 ? 0.9 : 0.7;

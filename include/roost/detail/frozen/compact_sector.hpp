@@ -35,15 +35,15 @@ struct sector_format {
   constexpr bool aligned() const { return stride > tag_bits; }
   /// Tags are numbers of whole bytes.
   constexpr bool by_numbers() const { return stride == 16 || stride == 32 || stride == 64; }
-  /// A processor can compare them with vector instructions.
+  /// Tags that a processor can compare with vector instructions.
   constexpr bool by_lanes() const { return slots <= 16 && (stride == 16 || stride == 32); }
-  /// A processor with AVX2 can.
+  /// Tags that need AVX2 for that.
   constexpr bool by_wide_lanes() const { return stride == 64; }
   /// Many short tags: the first bits of all tags, then the second bits and so on, so that each bit of the
   /// wanted tag is compared with a whole word.
   constexpr bool by_bits() const { return slots > tag_bits; }
   constexpr int mark_at(int mark) const {
-    const int each = stride - tag_bits;  // marks of a word
+    const int each = stride - tag_bits;  // marks per word
     return aligned() ? (mark / each + 1) * stride - 1 - mark % each : head_words() * 32 - marks() + mark;
   }
   friend constexpr bool operator==(const sector_format&, const sector_format&) = default;
@@ -88,7 +88,7 @@ constexpr sector_format lanes_format(int bytes, int lane_bits, int hash_bits, in
     if (slots * value_bytes >= bytes || (bytes - slots * value_bytes) % value_alignment != 0) continue;
     const int head_bits = (bytes - slots * value_bytes) / 4 * 32, mark_bits = lane_bits < hash_bits ? 8 : 0;
     if (slots * lane_bits + mark_bits > head_bits) continue;
-    const int marks_each = lane_bits < hash_bits ? 0 : lane_bits == 64 ? 2 : 1;  // of a tag's word
+    const int marks_each = lane_bits < hash_bits ? 0 : lane_bits == 64 ? 2 : 1;  // marks per tag's word
     const auto marks = static_cast<unsigned>(marks_each == 2 ? 2 * slots : slots);
     return {bytes,
             slots,
@@ -100,7 +100,7 @@ constexpr sector_format lanes_format(int bytes, int lane_bits, int hash_bits, in
   return {};
 }
 
-/// The number of sectors that a pair tries before it goes to the stash: as high as a tag can record.
+/// The number of sectors that a pair tries before it goes to the stash: as many as a tag can record.
 constexpr std::uint32_t tries_of(const sector_format& format, std::uint64_t sectors, int hash_bits) {
   return static_cast<std::uint32_t>(smaller<std::uint64_t>(
       format.empty_tag() / remainders_of(sectors, hash_bits), sector_format::tries_most));
@@ -111,7 +111,7 @@ struct sized_format {
   sector_format format;
 };
 
-/// The formats, and the numbers of sectors from which on they are used: five at most, since code is compiled
+/// The formats, each with the number of sectors from which it is used: at most five, since code is compiled
 /// for each. (With 98400 sectors tags of a 4-byte key have 17 bits, with 12600000 they have 10.) Most types
 /// have two or three. A host prefers formats whose tags it can compare with vector instructions, and uses
 /// others only for loads that need them.

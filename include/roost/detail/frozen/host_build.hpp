@@ -90,7 +90,7 @@ struct unit_fill {
   }
 };
 
-/// What the teams of a host build add up.
+/// Adds what a team of a host build has counted.
 inline void add_to(build_counts& counts, std::uint64_t placed) {
   if (placed == ~std::uint64_t{0}) {
     fetch_add(counts.overfull, std::uint64_t{1});

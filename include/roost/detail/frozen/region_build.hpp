@@ -4,11 +4,11 @@
 #include "roost/detail/place/copies.hpp"
 #include "roost/partition.hpp"
 
-// What the layouts share: the keys of empty slots, claiming slots item by item, and the counts of a build.
+// Shared by the layouts: the keys of empty slots, claiming slots item by item, and the counts of a build.
 
 namespace roost::detail {
 
-/// What the teams of a build add up, in memory of the place: all that the host reads afterwards.
+/// Sums over the teams of a build, in memory of the place: all that the host reads afterwards.
 struct build_counts {
   std::uint64_t placed = 0;           // pairs that have a slot
   std::uint64_t overfull = 0;         // regions with more distinct keys than slots
@@ -119,7 +119,7 @@ struct region_items {
   build_counts* counts;
   std::size_t from = 0;  // the first region that is built
 
-  ROOST_FN bool lack_some() const { return counts->overflowed != 0; }  // then ends may lie beyond the items
+  ROOST_FN bool lack_some() const { return counts->overflowed != 0; }  // then ends may be beyond the items
   ROOST_FN Items first(std::size_t region) const { return items + begins[region]; }
   ROOST_FN std::uint64_t count(std::size_t region) const { return ends[region] - begins[region]; }
 };

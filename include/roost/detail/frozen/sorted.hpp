@@ -46,7 +46,7 @@ std::size_t sort_unique(const host& place, const Source& source, Key* keys, Valu
   };
 #if ROOST_TSAN
   std::sort(order.begin(), order.end(),
-            less);  // ThreadSanitizer does not see the order that oneTBB's library gives to its tasks
+            less);  // ThreadSanitizer does not see how oneTBB's library orders its tasks
 #else
   if (place.threads() == 1) {
     std::sort(order.begin(), order.end(), less);

@@ -5,10 +5,10 @@
 #include "roost/detail/groups/aggregate_tables.hpp"
 #include "roost/detail/groups/numbering.hpp"
 
-// Aggregates without grouping: where the order of a key's values does not matter, a team adds up the values
-// of a region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the
-// partition. The groups are in ascending order of the hashes of their keys, with seed 0, whatever is combined
-// and in whatever way: Python's GroupBy relies on it.
+// Aggregates without grouping: if the order of a key's values does not matter, a team adds up the values of a
+// region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the partition.
+// The groups are in ascending order of the hashes of their keys, with seed 0, whatever is combined, and
+// however: Python's GroupBy relies on it.
 
 namespace roost::detail {
 
@@ -17,7 +17,7 @@ template <class Source>
 struct is_repeated {
   static constexpr std::uint32_t sample = 1 << 16, slots = 2 * sample;
   item_of_sample<Source> items;
-  std::uint64_t* hashes;  // a table of those seen, empty slots are 0
+  std::uint64_t* hashes;  // a table of the hashes seen; 0: an empty slot
 
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     const std::uint64_t mine = std::uint64_t{hash_of(items[i].key)} << 1 | 1;
@@ -28,7 +28,7 @@ struct is_repeated {
   }
 };
 
-/// The distinct keys in hash order, with what each function makes of their values.
+/// The distinct keys in hash order, with the result of each function for their values.
 template <class Key, class Value, class Place, std::size_t N>
 struct aggregates {
   array<Key, Place> keys;
@@ -57,7 +57,7 @@ class aggregator {
   aggregator(const Place& place, std::size_t n, bool counts) : place_(place), n_(n), counts_(counts) {}
 
   /// Returns nothing if a table was too small, or a value depends on the order, or nearly all keys of a large
-  /// batch are distinct: these are grouped faster.
+  /// batch are distinct: then grouping is faster.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
     if constexpr (!std::is_same_v<Place, host>) {
@@ -92,20 +92,21 @@ class aggregator {
   struct plan {
     std::uint32_t coarse = 2;     // regions of the first pass
     std::uint32_t fine_bits = 0;  // of the second pass; 0: none
-    bool counts_first = false;    // whether the second pass is needed: keys may be few
+    bool counts_first = false;    // counts keys before the second pass, which few keys do not need
     double copies = 8;
   };
 
-  /// The slots of a table in scratch of that many bytes.
+  /// The slots of a table that fits in this many bytes of scratch.
   static std::uint32_t slots_that_fit(std::size_t bytes) {
     const std::size_t slots = (bytes - 1024) / (32 * kernel::slot_bytes) * 32;
     return static_cast<std::uint32_t>(smaller<std::size_t>(slots, 1 << 16));  // 16 bits number them
   }
   std::size_t bytes_most() const { return smaller(place_.scratch_most(), tuning::aggregate_bytes); }
-  /// The most keys of one of many regions with a mean of `mean`.
+  /// The most keys of any of many regions that have `mean` keys on average.
   static double keys_of(double mean) { return mean + 6 * std::sqrt(mean) + 16; }
   double keys_most() const { return 0.8 * slots_that_fit(bytes_most()); }
-  /// The slots for that many keys: twice as many, or what is left if two teams run at once, or one does.
+  /// The slots for this many keys: twice as many or, if these do not fit, all that two teams at once leave
+  /// room for, or one team.
   std::uint32_t slots_for(double keys) const {
     const std::uint32_t half = slots_that_fit(bytes_most() / 2);
     if (2 * keys < half) return smaller(static_cast<std::uint32_t>(keys / 16) * 32 + 96, half);
@@ -121,7 +122,7 @@ class aggregator {
         smaller<std::size_t>(larger<std::size_t>(regions + regions % 2, 2), regions_most));
   }
 
-  /// Keys with more than that many items, in memory of the place; the host does not know them yet.
+  /// Looks for keys with more than `items` items, in memory of the place; the host does not know them yet.
   template <class Source>
   void look_for_frequent(const Source& source, double items) {
     frequent_ = frequent_keys<Key, Place>(leading_bits{0, regions_most});
@@ -171,7 +172,7 @@ class aggregator {
     const auto regions = static_cast<std::uint32_t>(ceil_div(n_, 2 * tuning::table_keys) * 2);
     const leading_bits spread{0, regions};
     const hot_keys<Key, Value, F...> none{spread, regions_and_frequent_keys<Key>(spread)};
-    const std::uint32_t slots = slots_for(2 * keys_of(static_cast<double>(n_) / regions));  // for short ways
+    const std::uint32_t slots = slots_for(2 * keys_of(static_cast<double>(n_) / regions));  // short probes
     take_room(n_);
     kernel run = kernel_of(nullptr, nullptr, nullptr, none, regions, 1, 0, slots, nullptr, nullptr);
     tables_of_all<kernel> tables{run, nullptr, tables_of_all<kernel>::bytes_of(run)};
@@ -214,7 +215,7 @@ class aggregator {
     const auto stop = [&](const parts_type& parts) {
       if (!wanted.counts_first || parts.regions() != wanted.coarse) return false;
       constexpr std::uint32_t counted = 8, part = 8;
-      const std::uint32_t shared_most = wanted.copies > 64 ? 4 : 1;  // skewed keys fit no smaller regions
+      const std::uint32_t shared_most = wanted.copies > 64 ? 4 : 1;  // skewed keys need large regions
       run_kernel(parts, hot, wanted.coarse * part, part, wanted.coarse * part / counted,
                  slots_that_fit(bytes_most()), outcome, state.data() + head, counted);
       place_.copy_to_host(&outcome_, outcome, sizeof(outcome_));
@@ -292,7 +293,7 @@ class aggregator {
   std::optional<frequent_keys<Key, Place>> frequent_;
   array<sample_outcome, Place> sample_;
   sample_outcome seen_{};
-  bool is_read_ = true;  // whether seen_ is what sample_ is
+  bool is_read_ = true;  // whether seen_ is a copy of sample_
   array<std::uint32_t, Place> hot_counts_;
   array<word, Place> hot_values_;
   aggregation_outcome outcome_{};

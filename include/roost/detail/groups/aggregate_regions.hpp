@@ -7,13 +7,13 @@
 
 namespace roost::detail {
 
-/// What the host reads.
+/// The results that the host reads.
 struct aggregation_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
-  std::uint32_t failed;      // regions with too many different keys
-  std::uint32_t in_order;    // a value was found that depends on the order
-  std::uint32_t most;        // different keys of a region, where they were only counted
-  std::uint64_t size;        // different keys
+  std::uint32_t failed;      // regions with too many distinct keys
+  std::uint32_t in_order;    // a value was found whose result depends on the order
+  std::uint32_t most;        // distinct keys of a region, among regions that were only counted
+  std::uint64_t size;        // distinct keys
 };
 struct outcome_of_tables : aggregation_outcome {
   std::uint32_t barrier, unused;
@@ -37,8 +37,8 @@ struct aggregate_regions {
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   std::uint32_t regions;
-  std::uint32_t shared_by;   // regions that have their items in common: each takes those of its keys
-  std::uint32_t count_each;  // if not 0: every so many regions only count their keys
+  std::uint32_t shared_by;   // regions that share the same items: each takes those of its own keys
+  std::uint32_t count_each;  // if not 0: only every count_each-th region runs, and only counts its keys
   words words_of;
   hot_keys<Key, Value, F...> hot;
   std::uint32_t slots;
@@ -56,8 +56,8 @@ struct aggregate_regions {
     typename reduce::words value;
     std::uint32_t* count;
   };
-  /// What is used most comes after an array of variable length: nvcc 13 computes constant addresses of shared
-  /// memory again in every loop.
+  /// What is used most comes after an array of variable length: nvcc 13 recomputes constant addresses of
+  /// shared memory in every loop.
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     pieces parts = scratch_of_finish(memory);
     take_table(memory, parts);
@@ -75,7 +75,7 @@ struct aggregate_regions {
     parts.value = reduce::take(memory, slots);
     parts.count = memory.take<std::uint32_t>(slots);
   }
-  /// Adds the sums number i, of so many items of a key.
+  /// Adds sums[i], of `count` items of a key.
   template <class Team>
   ROOST_FN void add_sums(const Team& team, const pieces& parts, const Key& key,
                          const typename reduce::words& sums, std::size_t i, std::uint32_t count,
@@ -100,7 +100,7 @@ struct aggregate_regions {
                    warps = static_cast<std::uint32_t>(Team::size) / near;
     const auto rank = static_cast<std::uint32_t>(team.rank());
     const std::uint32_t warp = rank / near, lane = rank % near;
-    // Each warp lists the occupied ones of its slots, so that none of its threads is idle afterwards.
+    // Each warp lists its occupied slots, so that none of its threads is idle afterwards.
     const std::uint32_t of_warp = ceil_div(slots, near * warps) * near,
                         first = smaller(warp * of_warp, slots), end = smaller(first + of_warp, slots);
     std::uint32_t mine = 0;
@@ -167,7 +167,7 @@ struct aggregate_regions {
   template <class Team>
   static constexpr std::uint32_t tile = per_worker<Team> * static_cast<std::uint32_t>(Team::size);
 
-  /// Keys at home in the last of these slots may take the ones behind.
+  /// Keys whose home is the last of these slots may take the slots after it.
   ROOST_FN std::uint32_t home_of(word w) const {
     return static_cast<std::uint32_t>(std::uint64_t{words::leading(w)} * (slots - slots / 32 - 48) >> 31);
   }
@@ -207,14 +207,14 @@ struct aggregate_regions {
       for (int held = 0; held < per_worker<Team>; ++held) {
         const bool some = wanted[held] != none_here;
         const std::uint32_t s = some ? slot_of(team, parts, wanted[held], seen[held], full) : 0;
-        team.sync_near();  // they have left the loop one by one
+        team.sync_near();  // threads leave the loop at different times
         if (some && !full) add(held, held, s);
       }
     }
   }
 
-  /// The slot of a word, whose home has been read. `full` becomes true if there is none left, or the way to
-  /// it is so long that keys must have been chosen to collide.
+  /// The slot of a word, whose home has been read. `full` becomes true if no slot is left, or if the probe
+  /// sequence is so long that keys must have been chosen to collide.
   template <class Team>
   ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, word mine, word seen,
                                  bool& full) const {
@@ -233,7 +233,7 @@ struct aggregate_regions {
     return s;
   }
 
-  /// What the partition has absorbed of a region.
+  /// Adds what the partition has absorbed of a region.
   template <class Team>
   ROOST_FN void add_frequent(const Team& team, const pieces& parts, std::uint32_t region, bool& full) const {
     std::uint32_t first = 0, end = hot.keys();
@@ -249,8 +249,8 @@ struct aggregate_regions {
     });
   }
 
-  /// How much later the key of a slot comes in the order of the keys than in that of the slots. The slots
-  /// from its home on are all occupied, and the lesser keys among these and behind are in the same run.
+  /// How much later the key of a slot is in key order than in slot order. All slots from its home on are
+  /// occupied, and all lesser keys that are stored from there on are in the same run.
   ROOST_FN std::uint32_t steps_in_run(const pieces& parts, std::uint32_t s) const {
     const word mine = parts.slot[s];
     const std::uint32_t home = home_of(mine);

@@ -14,8 +14,8 @@ namespace detail {
 
 using arrow_chunk = arrow_table::chunk;
 
-/// How values lie in memory: as texts with offsets of 4 and 8 bytes, as views, of one width; as words of 128
-/// bits, halves, bits, numbers; none.
+/// How values are stored: texts with offsets of 4 or 8 bytes, as views, or of one width; words of 128 bits,
+/// halves, bits, numbers; nothing.
 enum class arrow_layout : std::uint8_t { packed, large, views, fixed, wide, half, bits, number, none, other };
 struct arrow_format {
   arrow_layout layout = arrow_layout::other;
@@ -26,7 +26,7 @@ struct arrow_format {
   bool is_text() const { return layout <= arrow_layout::fixed; }
 };
 
-/// Numbers between commas behind a colon; 0 where there is none.
+/// Number `index` of the numbers after a colon, which commas separate; 0 if there is none.
 inline std::size_t arrow_number(std::string_view format, std::size_t index) {
   std::size_t at = format.find(':');
   for (; index > 0 && at != format.npos; --index) at = format.find(',', at + 1);
@@ -67,7 +67,7 @@ inline arrow_format arrow_format_of(std::string_view format) {
   return {};
 }
 
-/// Whether a type's metadata say that its values mean something else.
+/// Whether a type's metadata give its values another meaning.
 inline bool is_arrow_extension(const ArrowSchema& type) {
   const char* at = type.metadata;
   const auto number = [&] {
@@ -92,7 +92,7 @@ inline std::string arrow_name(const ArrowSchema& type) {
   return has_name ? "roost: column \"" + std::string(type.name) + "\"" : "roost: an Arrow column";
 }
 
-/// Where a column has values.
+/// Which rows of a column have values.
 inline validity valid_rows(const ArrowArray& from, std::size_t begin) {
   if (from.null_count == 0 || from.n_buffers == 0 || from.buffers == nullptr) return {};
   return {static_cast<const std::uint8_t*>(from.buffers[0]), begin};
@@ -104,7 +104,7 @@ inline bool has_nulls(const ArrowSchema& type, const ArrowArray& from) {
          (type.dictionary != nullptr && has_nulls(*type.dictionary, *from.dictionary));
 }
 
-/// Throws for an array that does not have what its type says.
+/// Throws for an array that lacks what its type requires.
 inline void check_arrow(const ArrowSchema& type, const ArrowArray& from) {
   const arrow_format how = arrow_format_of(type.format);
   const auto expect = [&](bool is_right, const char* what) {
@@ -138,7 +138,7 @@ inline arrow_chunk whole_of(const ArrowArray& from) {
   return {&from, static_cast<std::size_t>(from.offset), static_cast<std::size_t>(from.length)};
 }
 
-/// Whether the code of a row stands for no value.
+/// Whether a row has a code without a value.
 struct has_no_value {
   coded_texts codes;
   validity valid;
@@ -148,7 +148,8 @@ struct has_no_value {
   }
 };
 
-/// The codes of a dictionary's values. sum(n, f): of f(i), i < n. Throws for a code that has no value.
+/// The codes of a dictionary's values. sum(n, f): the sum of f(i) for i < n. Throws for a code that has no
+/// value.
 template <class Sum>
 coded_texts codes_of(const ArrowSchema& type, const arrow_chunk& from, const text_column* texts,
                      const Sum& sum) {
@@ -262,7 +263,8 @@ struct convert_value {
   }
 };
 
-/// Writes a byte of a bitmap, bits of rows [row, row + n) where there(row) says so; others stay.
+/// Sets the bits of a byte of a bitmap: for those of rows [row, row + n) for which there() is true; other
+/// bits stay.
 template <class There>
 struct set_valid_bits {
   std::uint8_t* to;
@@ -292,7 +294,7 @@ inline std::size_t key_bytes_of(const arrow_type& type) {
   return type.made_of == form::wide || type.made_of == form::text ? 16 : bytes_of(type.number);
 }
 
-/// Writes where texts lie; those of nulls are empty.
+/// Writes views of texts; those of nulls are empty.
 template <class Layout>
 struct write_views {
   Layout from;
@@ -301,7 +303,7 @@ struct write_views {
   ROOST_FN void operator()(std::size_t i) const { to[i] = valid[i] ? from[i] : std::string_view(); }
 };
 
-/// Whether a code stands for a value that is no null.
+/// Whether a row's code has a value that is not null.
 struct has_value {
   coded_texts codes;
   validity valid;
@@ -324,8 +326,8 @@ struct decode {
   }
 };
 
-/// Writes the values of a chunk from a row on, and which there are, to a bitmap of zeros. Texts become
-/// views of where they lie.
+/// Writes the values of a chunk from a row on, and marks those present in a bitmap of zeros. Texts become
+/// views of their memory.
 template <class Place>
 void write_values(const Place& place, const ArrowSchema& type, const arrow_chunk& from, const arrow_type& as,
                   std::byte* to, std::uint8_t* valid, std::size_t row) {
@@ -496,7 +498,7 @@ void arrow_keys<Place>::add(const Place& place, std::size_t table, const arrow_t
   const std::size_t bytes = detail::key_bytes_of(as);
   key_column column;
   if (from.chunks.size() == 1 && from.schema->dictionary == nullptr && from.type == as &&
-      (layout == detail::arrow_layout::number || layout == detail::arrow_layout::wide)) {  // it stays
+      (layout == detail::arrow_layout::number || layout == detail::arrow_layout::wide)) {  // used in place
     const detail::arrow_chunk& only = from.chunks[0];
     const std::uint8_t* const bits = detail::valid_rows(*only.array, 0).bits;
     column.type = as.number;

@@ -8,7 +8,7 @@
 namespace roost {
 namespace detail {
 
-/// f of a value of that type.
+/// Returns f(value) for a value of this type.
 template <class F>
 ROOST_FN auto with_number(column_type type, const F& f) {
   switch (type) {
@@ -38,15 +38,15 @@ ROOST_FN auto with_number(column_type type, const F& f) {
   return f(double());
 }
 
-/// Value i of a column, as a word in the order of the values: equal where these are.
+/// Value i of a column, as a word: words compare as the values do, and are equal if these are.
 template <class T>
 ROOST_FN std::uint64_t ordered_word(const void* values, std::size_t i) {
   if constexpr (std::is_same_v<T, bool>) {
-    return static_cast<const std::uint8_t*>(values)[i] != 0;  // as numpy takes another byte
+    return static_cast<const std::uint8_t*>(values)[i] != 0;  // numpy, too, takes any other byte for true
   } else {
     T value = static_cast<const T*>(values)[i];
     if constexpr (std::is_floating_point_v<T>) {
-      if (value == 0) value = 0;  // of -0.0
+      if (value == 0) value = 0;  // also for -0.0
       if (value != value) return value_word<minimum, T>::of(std::numeric_limits<T>::quiet_NaN());
     }
     return value_word<minimum, T>::of(value);
@@ -102,7 +102,7 @@ struct column_range_kernel {
     key_column of[column_packing::columns_most];
   } table;
   std::size_t tiles;     // of each column
-  std::uint64_t* least;  // two of each column
+  std::uint64_t* least;  // two per column
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
@@ -124,7 +124,7 @@ struct column_range_kernel {
           if (is_valid(column.valid, first + i)) see((first + i) * column.step);
         });
       }
-      if (low > high) return true;  // nothing is there
+      if (low > high) return true;  // no values
       std::uint64_t* const mine = least + 2 * c;
       if (low < peek(mine[0])) fetch_min(mine[0], std::uint64_t{low});
       if (~std::uint64_t{high} < peek(mine[1])) fetch_min(mine[1], ~std::uint64_t{high});
@@ -191,7 +191,7 @@ struct pack_columns_kernel {
   }
 };
 
-/// The keys of rows, packed when they are read: as values_at has values.
+/// The keys of rows, packed when they are read: like the values of values_at.
 template <class Key>
 class packed_rows {
  public:

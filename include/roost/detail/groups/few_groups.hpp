@@ -10,8 +10,8 @@
 #include "roost/detail/groups/value_words.hpp"
 #include "roost/hash.hpp"
 
-// Groups of few distinct keys on the host, without moving rows: these are numbered by tables that stay in the
-// cache, one for each chunk of rows, and values are combined where they lie.
+// Groups of few distinct keys on the host, without moving rows: tables that stay in the cache, one for each
+// chunk of rows, number the keys, and values are combined in place.
 
 namespace roost::detail {
 
@@ -21,7 +21,7 @@ struct values_at {
   ValueAt value_at;
   using value = decltype(value_at(std::size_t{}));
   value operator()(std::size_t i) const { return value_at(i); }
-  /// Those of n rows, in `buffer` or elsewhere.
+  /// The keys or values of n rows, in `buffer` or elsewhere.
   const value* block(std::size_t first, std::size_t n, value* buffer) const {
     for (std::size_t k = 0; k < n; ++k) buffer[k] = value_at(first + k);
     return buffer;
@@ -30,7 +30,7 @@ struct values_at {
 template <class ValueAt>
 values_at(const ValueAt&) -> values_at<ValueAt>;
 
-/// Distinct keys numbered by first occurrence, and the rows where they come first.
+/// Distinct keys numbered by first occurrence, and the rows where they first occur.
 template <class Key>
 struct first_keys {
   std::vector<Key> keys;
@@ -49,12 +49,12 @@ class key_table {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0}, probes_most = 64;
 
-  /// `any`: a key, for slots without.
+  /// `any`: any key, for empty slots.
   key_table(const host& cpu, const Key& any) : cpu_(&cpu) { clear(1 << 10, any); }
 
-  /// The number of a key, which `row` has. None if so many keys collide that somebody may have chosen them.
+  /// The number of a key, which `row` has; `none` if so many keys collide that they may have been chosen to.
   std::uint32_t insert(const Key& key, std::uint32_t row) { return insert(key, start(key), row); }
-  /// Writes the numbers of the keys of n rows; false if one has none.
+  /// Writes the numbers of the keys of n rows; false if one has no number.
   bool insert(const Key* keys, std::size_t first, std::size_t n, std::uint32_t* numbers) {
     constexpr std::size_t batch = 32;  // whose cache misses overlap
     for (std::size_t k = 0; k < n; k += batch) {
@@ -63,7 +63,7 @@ class key_table {
     return true;
   }
   const first_keys<Key>& distinct() const { return distinct_; }
-  /// counts[number of a key] = how often it came.
+  /// counts[number of a key] = how often it occurred.
   void write_counts(std::uint64_t* counts) const {
     for (const slot& it : slots_.span()) {
       if (it.number != none) counts[it.number] = it.count;
@@ -85,7 +85,7 @@ class key_table {
     std::size_t k = 0;
     for (; k < n; ++k) {
       slot* it = slots + starts[k];
-      it += has(*it, keys[k]) ? 0 : 1;  // without a branch, which would often go the other way
+      it += has(*it, keys[k]) ? 0 : 1;  // without a branch, which would often be mispredicted
       if (!has(*it, keys[k])) break;
       ++it->count;
       numbers[k] = it->number;
@@ -149,7 +149,7 @@ class key_table {
   first_keys<Key> distinct_;
 };
 
-/// The same of integers below 2^bits, without hashing.
+/// The same for integers below 2^bits, without hashing.
 template <class Key>
 class direct_table {
  public:
@@ -186,40 +186,40 @@ class direct_table {
 struct few_rows {
   static constexpr std::size_t rows_least = std::size_t{1} << 17;
   static constexpr std::size_t always = std::size_t{1} << 14;  // groups, for any number of threads
-  static constexpr std::size_t block = 512;                    // whose values are read at once
+  static constexpr std::size_t block = 512;                    // rows whose values are read at once
 
   array<std::uint32_t, host> numbers;  // of each row's group
   std::vector<std::uint32_t> first;    // row of each group
   std::size_t chunk = 0, chunks = 0;   // into which rows are divided
-  std::vector<std::uint64_t> before;   // [chunk][group]: rows of a group in earlier chunks; and in all
+  std::vector<std::uint64_t> before;   // [chunk][group]: rows in earlier chunks; last, in all chunks
 
-  /// The most groups of n rows that are few.
+  /// The most groups of n rows that count as few.
   static std::size_t most(std::size_t n) {
     return std::clamp<std::size_t>(n / 64, always, std::size_t{1} << 18);
   }
   std::size_t size() const { return first.size(); }
   /// The rows of each group.
   const std::uint64_t* counts() const { return before.data() + chunks * size(); }
-  /// Whether chunks are work for all threads.
+  /// Whether there are enough chunks for all threads.
   bool suits(const host& cpu) const { return 2 * chunks >= static_cast<std::size_t>(cpu.threads()); }
 };
 
-/// And their keys.
+/// The same rows, and the keys of the groups.
 template <class Key>
 struct few_groups {
   array<Key, host> keys;
   few_rows rows;
 };
 
-/// How many keys are distinct, as a sample of the rows has it, which may be wrong; nothing if they are many.
+/// The number of distinct keys, estimated from a sample of the rows; nothing if there are many.
 template <class Key, class Keys>
 std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys& keys) {
   constexpr std::size_t first_look = 8192;
   const std::size_t sample = std::clamp<std::size_t>(n / 256, first_look, std::size_t{1} << 15);
   key_table<Key> table(cpu, keys(0));
   std::vector<std::uint32_t> seen;
-  std::uint64_t once = 0, twice = 0;  // keys that the sample has so often
-  // With those that it has missed (Chao 1984), which are at least so many.
+  std::uint64_t once = 0, twice = 0;  // keys that occur once, and twice, in the sample
+  // Includes a lower bound for the keys that the sample has missed (Chao 1984).
   const auto estimate = [&] { return seen.size() + once * once / (2 * twice + 1); };
   for (std::size_t k = 0; k < sample; ++k) {
     const std::uint32_t number = table.insert(keys(k * (n / sample)), 0);
@@ -241,7 +241,7 @@ bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, 
   std::atomic<bool> too_many{false};
   cpu.launch(tables.size(), few_rows::block * sizeof(Key),
              [&](const auto&, std::size_t c, std::byte* memory) {
-               Table table = std::move(tables[c]);  // here, so that nothing else can be it
+               Table table = std::move(tables[c]);  // local, so that nothing else aliases it
                const std::size_t end = smaller(n, (c + 1) * rows.chunk);
                for (std::size_t first = smaller(n, c * rows.chunk); first < end; first += few_rows::block) {
                  if (too_many.load(std::memory_order_relaxed)) return;
@@ -296,8 +296,8 @@ std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const 
                                           const Empty& empty, std::size_t distinct) {
   few_groups<Key> result;
   few_rows& rows = result.rows;
-  // At least 32 rows a group and chunk, so that what chunks keep of each group is less than the values. Many
-  // threads are faster at grouping.
+  // At least 32 rows per group and chunk, so that chunks store less per group than its values. With many
+  // threads, grouping is faster.
   const auto threads = static_cast<std::size_t>(cpu.threads());
   rows.chunks = std::clamp<std::size_t>(n / 32 / (distinct + 1), 1, threads);
   if (distinct > few_rows::always && 2 * rows.chunks < threads) return std::nullopt;
@@ -312,8 +312,7 @@ std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const 
   return result;
 }
 
-/// Numbers rows by their keys, which are below 2^bits; nothing if they are not few. `keys`: as values_at has
-/// them.
+/// Numbers rows by their keys, which are below 2^bits; nothing if they are not few. `keys`: like values_at.
 template <class Key, class Keys>
 std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
@@ -340,7 +339,7 @@ void for_each_of_few(const few_rows& groups, const Values& values, std::size_t f
   }
 }
 
-/// Whether f combines such values in any order to the same result.
+/// Whether f gives the same result for such values in any order.
 template <class F, class Value>
 inline constexpr bool combines_in_any_order =
     std::is_integral_v<Value> && word_operation_of<F, Value> != word_operation::none;
@@ -370,8 +369,8 @@ void accumulate_few(const host& cpu, const few_rows& groups, const Values& value
   });
 }
 
-/// The pieces of values that are combined in sequence, of each group, and the values with which a chunk of
-/// rows goes on with a piece that began in an earlier one.
+/// The pieces of each group's values, each of which is combined in sequence, and the values with which a
+/// chunk of rows continues a piece that began in an earlier chunk.
 template <class Value>
 class pieces_of_few {
   struct state {
@@ -434,12 +433,12 @@ class pieces_of_few {
   }
 
   const Value* pieces() const { return cells_.data(); }
-  /// Where those of each group begin.
+  /// Where the pieces of each group begin.
   const std::uint64_t* begins() const { return begins_.data(); }
 
  private:
-  /// The cells of some rows of a chunk, and whether a row is the first of its cell. Before they are read, so
-  /// that cache misses overlap.
+  /// The cells of some rows of a chunk, and whether a row is the first of its cell. Called before cells are
+  /// read, so that cache misses overlap.
   void find_cells(std::size_t c, std::size_t first, std::size_t rows, std::uint32_t* cells, bool* begins) {
     state* const states = states_.data() + c * groups_.size();
     for (std::size_t k = 0; k < rows; ++k) {
@@ -460,7 +459,7 @@ class pieces_of_few {
 
 /// results[g] = f over the values of group g, with calls nested as reduce_lists nests them: values are
 /// combined in pieces of `reduced_at_once`, in order. A piece may begin in one chunk of rows and end in a
-/// later one. `values`: as values_at has them.
+/// later one. `values`: like values_at.
 template <class Values, class Value, class F>
 void reduce_few(const host& cpu, const few_rows& groups, const Values& values, const F& f, Value* results) {
   if constexpr (combines_in_any_order<F, Value>) {
@@ -476,8 +475,8 @@ void reduce_few(const host& cpu, const few_rows& groups, const Values& values, c
   }
 }
 
-/// Puts the values of each group side by side, group after group and ascending by rows in each: those of
-/// group g are from offsets[g] to offsets[g + 1] - 1, which this writes.
+/// Puts the values of each group side by side, group after group, in the order of the rows. Those of group g
+/// are at offsets[g] to offsets[g + 1] - 1; the offsets are written, too.
 template <class Values, class Value>
 void list_few(const host& cpu, const few_rows& groups, const Values& values, std::uint64_t* offsets,
               Value* target) {

@@ -25,7 +25,7 @@ struct marks {
   }
 };
 
-/// Counts the marks of a word, after turning it around if `flip`.
+/// Counts the marks of a word, after inverting it if `flip`.
 struct count_marks {
   std::uint64_t* words;
   bool flip;
@@ -68,7 +68,7 @@ void write_marked_elements(const Place& place, const Sequence& source, const mar
   place.for_each(apart, write{source, marked, target, n, apart});
 }
 
-/// Marks of positions below n, none at first.
+/// Marks of positions below n, initially none.
 template <class Place>
 struct marked_positions {
   array<std::uint64_t, Place> words, before;  // the last one counts all marks
@@ -97,7 +97,7 @@ struct mark_first_items {
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
-  static constexpr std::uint32_t tile = [] {  // keys that a region should have at most; two slots for each
+  static constexpr std::uint32_t tile = [] {  // the most keys that a region should have; two slots for each
     constexpr std::size_t bytes = 2 * (sizeof(word) + sizeof(std::uint32_t));
     constexpr std::size_t fit = (group_tuning<Place>::numbering_bytes - 256 * bytes / 2) / bytes / threads;
     return static_cast<std::uint32_t>(smaller<std::size_t>(fit, group_tuning<Place>::numbering_held_most) *

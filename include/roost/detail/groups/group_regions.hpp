@@ -45,7 +45,7 @@ struct group_regions {
 
   struct pieces {
     key_numbers<Key, tile> numbers;
-    std::uint32_t* next;    // of each group: its items, then where the next one goes
+    std::uint32_t* next;    // of each group: the count of its items, then where the next one goes
     std::uint32_t* number;  // of each item, for one worker
     std::uint32_t* digit_count;
     std::uint16_t* warp_count;
@@ -260,7 +260,7 @@ struct copy_value {
 template <class Place, class Key, class Value>
 struct pack_groups {
   static constexpr int threads = 256;
-  group_output<Key, Value> source;  // sizes: of the groups in regions before, one more than regions
+  group_output<Key, Value> source;  // sizes: of the groups in earlier regions; one more than regions
   Key* keys;
   std::uint64_t* offsets;
   std::uint64_t groups, items;  // of all regions

@@ -51,7 +51,7 @@ struct key_numbers {
   leading_bits region_of;  // the leading bits of the hash, which are the same for all keys of a region
   std::uint32_t slots;
   std::uint32_t* slot;
-  std::uint32_t* size;  // different keys
+  std::uint32_t* size;  // distinct keys
   std::uint32_t* warp_counts;
   Key* key;       // by number
   Key* tile_key;  // of the items of a tile

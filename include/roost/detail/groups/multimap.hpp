@@ -34,7 +34,7 @@ struct run_word {
     }
     return make(first, count);
   }
-  /// Value k of a run that has some.
+  /// Value k of a run that is not empty.
   template <class Value>
   ROOST_FN static Value value(std::uint64_t word, const Value* values, std::uint64_t k) {
     if constexpr (holds<Value>) {
@@ -119,7 +119,7 @@ struct write_first_value {
   ROOST_FN void put(std::size_t i, const result& answer) const { results[i] = answer; }
 };
 
-/// results[i] = the first value of the key with numbers[i]: of large values.
+/// results[i] = the first value of the key with numbers[i]: for large values.
 template <class Value>
 struct copy_first_value {
   write_first_value<Value> answer;
@@ -155,7 +155,7 @@ struct expand_tiles {
 
   struct pieces {
     std::uint64_t* edge;   // the lists of the first element and of the last
-    std::uint32_t* start;  // of for the lists between, if they are few: their first elements in this tile
+    std::uint32_t* start;  // of lists edge[0] to edge[1], if few: their first elements in this tile
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};

@@ -11,7 +11,7 @@
 
 namespace roost::detail {
 
-/// odd * odd_inverse(odd) is 1, modulo 2 to the number of bits of a word.
+/// odd * odd_inverse(odd) is 1 modulo 2^(bits of a word).
 template <class Word>
 ROOST_FN constexpr Word odd_inverse(Word odd) {
   Word inverse = odd;  // right in the three lowest bits; each step doubles them
@@ -91,19 +91,19 @@ struct key_output {
                                // earlier regions; and of all
 };
 
-/// What the host reads.
+/// The results that the host reads.
 struct numbering_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
-  std::uint32_t failed;      // regions with too many different keys
+  std::uint32_t failed;      // regions with too many distinct keys
   std::uint32_t copies;      // regions with copies of a key although all keys should be distinct
-  std::uint64_t size;        // different keys
+  std::uint64_t size;        // distinct keys
   std::uint32_t items_of_few, keys_of_few;  // of a few regions, which are counted before any are marked
 
   /// If keys have few copies, those are marked instead of the first items: fewer marks.
   ROOST_FN bool marks_copies() const { return items_of_few < 2 * std::uint64_t{keys_of_few}; }
 };
 
-/// What numbering writes besides the keys. Null: not requested.
+/// The output of numbering besides the keys. Null: not requested.
 template <class Value>
 struct numbering_output {
   std::uint64_t* counts;   // items of each key
@@ -116,7 +116,7 @@ struct numbering_output {
 template <class Place, class Key, class Value>
 constexpr std::uint32_t numbering_tile = [] {
   using words = region_words<Key, Place>;
-  constexpr std::size_t each_slot =  // of two that a key has
+  constexpr std::size_t each_slot =  // of two slots per key
       sizeof(typename words::word) + (std::is_same_v<Place, host> ? sizeof(std::uint32_t) : 0);
   constexpr std::size_t bytes =
       2 * each_slot + (words::tells_key ? 5 : 9) + larger(sizeof(Value), sizeof(std::uint32_t));
@@ -279,7 +279,7 @@ class region_numbering {
         std::uint32_t step = 0;
         for (; step < Kernel::steps_most; ++step) {
           word_type& slot = parts_.slot[start + step];
-          word_type seen = team_.read(slot);  // most find their key: a look is cheaper
+          word_type seen = team_.read(slot);  // most find their key: a read is cheaper
           if (seen > word) seen = team_.fetch_min(slot, word);
           if (seen == word || seen == Kernel::none_here) break;
           word = larger(word, seen);  // the lesser one stays

@@ -33,7 +33,7 @@ struct of_number {
 template <class Key, class Value, class Place>
 class numbered {
  public:
-  std::size_t size = 0;  ///< different keys
+  std::size_t size = 0;  ///< distinct keys
   array<Key, Place> keys;
   array<std::uint64_t, Place> counts, offsets;
   array<Value, Place> first;
@@ -91,7 +91,8 @@ inline std::uint32_t group_regions_of(double needed) {
   return ceil_div(least, unit) * unit;
 }
 
-/// Where the keys of each region begin, and their end; `keys_before`: of regions with those of frequent keys.
+/// Where the keys of each region begin, and their end; `keys_before`: of all regions, including those of
+/// frequent keys.
 template <class Key, class Place>
 array<std::uint64_t, Place> begins_of_regions(const Place& place, const frequent_keys<Key, Place>& frequent,
                                               const array<std::uint64_t, Place>& keys_before) {
@@ -132,8 +133,8 @@ void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
   values = std::move(kept);
 }
 
-/// Whether a sample in which `seen` items are copies says that keys of n items have more than two times
-/// `copies`.
+/// Whether a sample in which `seen` items are copies indicates that keys of n items have more than twice
+/// `copies` copies.
 inline bool has_many_copies(std::uint32_t seen, std::size_t n, double copies) {
   constexpr double sample = group_tuning<cuda>::sample;
   constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant

@@ -20,7 +20,7 @@ struct integer_regions {
   const item* items;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
-  std::uint32_t* pieces;   // of each piece of the items: the crowded regions that go on, and that begin there
+  std::uint32_t* pieces;   // for each piece of the items: crowded regions that continue, and that begin there
   std::uint32_t* bitmaps;  // of the region that begins in each piece
 
   ROOST_FN bool is_crowded(std::uint64_t region) const { return ends[region] - begins[region] > crowded; }
@@ -95,7 +95,7 @@ struct write_ascending {
   static constexpr int threads = 512;
   static constexpr std::uint32_t words = integer_regions<Key>::words, of_group = 4, groups = words / of_group;
   static constexpr std::uint32_t staged_most = 5120;
-  /// Fewer keys are sorted faster digit by digit: each region takes its time.
+  /// Fewer keys are sorted faster digit by digit: each region has a fixed cost.
   static constexpr std::size_t keys_least = std::size_t{1} << 23;
 
   struct alignas(16) group {  // of words
@@ -108,7 +108,7 @@ struct write_ascending {
 
   struct pieces {
     std::uint32_t* bits;
-    std::uint32_t* before;  // keys before each group, and all
+    std::uint32_t* before;  // keys before each group, and in all
     Key* staged;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {

@@ -6,8 +6,8 @@
 #include "roost/detail/place/xxhash.hpp"
 #include "roost/texts.hpp"
 
-// Bodies of roost/texts.hpp. Short texts are keys as they are. For longer ones a hash stands, and texts with
-// equal hashes are compared.
+// Bodies of roost/texts.hpp. Short texts are keys as they are. A hash represents each longer one, and texts
+// with equal hashes are compared.
 
 namespace roost {
 namespace detail {
@@ -117,7 +117,7 @@ bool all_same(const host& cpu, const numbered_texts& all, const Text& text) {
   }) == 0;
 }
 
-/// Numbers texts by their keys; nothing if two different ones have one key.
+/// Numbers texts by their keys; nothing if two different texts have the same key.
 template <class Key>
 std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column& texts,
                                              const array<Key, host>& keys, text_keys::form form) {
@@ -129,7 +129,7 @@ std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column&
   return same ? std::optional(std::move(result)) : std::nullopt;
 }
 
-/// Numbers few short texts where they lie, without an array of their keys; nothing for others.
+/// Numbers few short texts in place, without an array of their keys; nothing for others.
 template <class KeyOf>
 std::optional<few_rows> number_few_texts(const host& cpu, const text_column& texts, const KeyOf& key_of) {
   std::optional<few_rows> result;
@@ -144,7 +144,7 @@ std::optional<few_rows> number_few_texts(const host& cpu, const text_column& tex
   return result;
 }
 
-/// A text as a key of 16 bytes at any place. No short text has the key of a long one.
+/// A text as a key of 16 bytes, on any place. No short text has the key of a long one.
 struct view_key {
   static constexpr std::size_t exact_most = 15;  ///< bytes; longer texts are hashed
   std::uint64_t seed;
@@ -152,7 +152,7 @@ struct view_key {
     const std::size_t n = text.size();
     if (n <= exact_most) return bytes15_key()(text);
     std::uint64_t low = mix64(n, seed), high = low;
-    for (std::size_t at = 0; at < n; at += 8) {  // the last 8 bytes may have come before
+    for (std::size_t at = 0; at < n; at += 8) {  // the last 8 bytes may overlap the previous ones
       const std::uint64_t word = load_bytes(text.data() + smaller(at, n - 8), 8);
       low = mix64(low ^ word, seed);
       high = mix64(high + word, ~seed);
@@ -167,7 +167,7 @@ struct write_view_key {
   ROOST_FN void operator()(std::size_t i) const { to[i] = key_of(texts[i]); }
 };
 
-/// Whether two texts with one key differ.
+/// Whether two texts with the same key differ.
 ROOST_FN bool views_differ(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return true;
   if (a.size() <= view_key::exact_most || a.data() == b.data()) return false;
@@ -193,7 +193,7 @@ array<packed_key<2>, Place> keys_of_views(const Place& place, std::span<const st
   return keys;
 }
 
-inline constexpr std::uint64_t text_seeds = 16;  // no accident under so many
+inline constexpr std::uint64_t text_seeds = 16;  // so many collisions are no accident
 inline void check_text_rows(std::size_t rows) {
   if (rows < ~std::uint32_t{0}) return;
   raise<invalid_argument>({"roost: ", rows, " strings; at most 2^32 - 2 at once"});
@@ -229,8 +229,8 @@ inline std::optional<few_rows> number_few_texts(const host& cpu, const text_colu
   }
 }
 
-/// done(key_of, form, seed) with a function that makes keys of texts, of the shortest form; where it returns
-/// false, again with that of the next seed.
+/// Calls done(key_of, form, seed) with a function that makes keys of the shortest form from texts; if it
+/// returns false, again with the next seed.
 template <class Done>
 void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
   check_text_rows(all.size());
@@ -243,7 +243,7 @@ void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
     default:
       break;
   }
-  // Two of 2^26 texts have one hash of 64 bits with a probability of 2^-13.
+  // The probability that any two of 2^26 texts have the same 64-bit hash is 2^-13.
   if (all.size() <= std::size_t{1} << 26 && done(hash64_key{0}, form::hash64, 0)) return;
   for (std::uint64_t seed = 1; seed < text_seeds; ++seed) {
     if (done(hash128_key{seed}, form::hash128, seed)) return;

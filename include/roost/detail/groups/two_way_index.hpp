@@ -51,7 +51,7 @@ void check_order(index_order order, const char* where) {
                                      "first_occurrence or any"});
 }
 
-/// Orders numbers of keys by their keys, and writes these.
+/// Orders the numbers of keys by the keys, and writes the keys.
 template <class Key, class Place>
 void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::uint32_t, Place>& numbers,
                  Key* target) {
@@ -133,7 +133,8 @@ auto distinct_by_key(const Place& place, const Sequence& sequence, const char* w
   using Key = element_of<Sequence>;
   const std::size_t n = sequence.size();
   check_batch(n, where);
-  // Keys are sorted with their copies if they are few, or bits, or if a sample of many shows no copies.
+  // Keys are sorted with their copies if they are few, if they are sorted as bits, or if a sample of many
+  // shows no copies.
   bool all = sorts_bits<Place, Key>(n) || n <= 1 << 17;
   if (!all && n > group_tuning<Place>::tried_most) {
     frequent_keys<Key, Place> seen(leading_bits{0, 2});
@@ -262,7 +263,7 @@ auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t s
   return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
-/// What unique_all returns, of few keys: by first occurrence, unless they are sorted.
+/// The result of unique_all for few keys: in the order of first occurrence, unless they are sorted.
 template <class Key>
 auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wanted) {
   const std::size_t size = few.rows.size(), n = few.rows.numbers.size();

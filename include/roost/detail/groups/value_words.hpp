@@ -25,8 +25,9 @@ constexpr word_operation word_operation_of = [] {
   return std::is_same_v<F, bit_xor> && integer ? word_operation::bits_xor : word_operation::none;
 }();
 
-/// A value as the word that is combined: in the order of the values where the least one is wanted, and the
-/// complement where it is the greatest; bits that all values have are those that no complement has.
+/// A value as the word that is combined. For minimum and maximum, words are in the order of the values;
+/// maximum and bit_and take the complement: the greatest value has the least one, and a bit that all values
+/// have is one that no complement has.
 template <class F, class Value>
 struct value_word {
   using word = std::conditional_t<sizeof(Value) <= 4, std::uint32_t, std::uint64_t>;
@@ -61,7 +62,7 @@ struct value_word {
       return result;
     }
   }
-  /// Values whose extremes depend on their order: NaNs, and a zero that is equal to another one.
+  /// Values whose extremes depend on their order: NaNs and -0.0, which is equal to 0.0.
   ROOST_FN static bool depends_on_order(const Value& value) {
     if constexpr (std::is_integral_v<Value> || !ordered) {
       return false;
@@ -121,7 +122,7 @@ struct value_word {
   }
 };
 
-/// What several functions make of the values of a key.
+/// The results of several functions for the values of a key.
 template <class Value, class... F>
 struct reducers {
   static constexpr int count = sizeof...(F);

@@ -157,7 +157,7 @@ class partitioner {
 
   using kept_pass = typename result::kept_pass;
 
-  /// The tiles of a pass over the regions that the last one has left; without any, all items are one.
+  /// The tiles of a pass over the regions of the previous one; if there are none, all items are one region.
   kept_pass tiles_of(const partition_pass& pass) {
     const std::size_t n = result_.input_items_, parents = result_.begins_.size();
     kept_pass here{n,

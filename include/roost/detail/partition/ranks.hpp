@@ -14,7 +14,7 @@ ROOST_FN constexpr std::uint32_t rank_counters(std::uint32_t digits) {
 }
 
 #if ROOST_ON_DEVICE
-/// Turns the counts of a digit, one of each warp, `apart` from each other, into those of earlier warps; the
+/// Replaces the counts of a digit, one per warp and `apart` words apart, by their prefix sums; returns their
 /// sum.
 template <int Warps>
 __device__ inline std::uint32_t sum_of_warps(std::uint16_t* counts, std::uint32_t apart) {

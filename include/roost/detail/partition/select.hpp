@@ -8,8 +8,8 @@
 
 namespace roost::detail {
 
-/// put(position, i) for the numbers i below n that hold, where `position` of them are lower. One pass: a team
-/// gets the count of all lower tiles by look-back.
+/// put(position, i) for each i below n for which holds(i): `position` is the number of lower ones. One pass:
+/// a team gets the count of all lower tiles by look-back.
 template <class Holds, class Put>
 struct select_tiles {
   static constexpr int threads = 256;

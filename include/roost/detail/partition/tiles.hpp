@@ -107,7 +107,7 @@ struct tile_cursors {
 /// earlier_teams). Children have slack.
 struct look_back_cursors {
   static constexpr bool in_order = true;
-  std::uint64_t* begun;    // tiles; behind it what each has published, of each digit: all 0 at first
+  std::uint64_t* begun;    // tiles; then what each has published, of each digit: all 0 at first
   std::uint64_t* end;      // of each child's items; at first their begin
   std::uint64_t tiles;     // of all parents
   std::uint64_t capacity;  // of each child
@@ -394,7 +394,7 @@ struct scatter_tiles {
     }
   }
 
-  /// Takes room for the items of each digit; true if a child that this worker looked at is full.
+  /// Reserves room for the items of each digit; true if a child of this worker's digits is full.
   template <class Team, class Cursor>
   ROOST_FN bool take_room(const Team& team, std::size_t tile, const pieces& parts, std::uint32_t first_child,
                           const Cursor& cursor) const {
@@ -455,7 +455,7 @@ struct restore_tiles {
   tile_map tiles;
   std::uint32_t digits;
   way_back_of_pass back;
-  const std::uint32_t* unless;  // memory of the place that says whether not to run, or null
+  const std::uint32_t* unless;  // in memory of the place: if not 0, nothing is done; or null
 
   static constexpr std::uint32_t chunk = 32;  // of results whose first digit is looked up
 

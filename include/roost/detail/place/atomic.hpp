@@ -88,7 +88,7 @@ struct shared_access {
     }
   }
 
-  /// Load-acquire: comes before all accesses that follow it.
+  /// A load with acquire order.
   template <class Word>
   ROOST_FN static Word load_acquire(const Word* source) {
 #if ROOST_ON_DEVICE
@@ -107,7 +107,7 @@ struct shared_access {
 #endif
   }
 
-  /// Slots that lie side by side, in 16-byte loads.
+  /// Adjacent slots, in 16-byte loads.
   template <int N, class Word>
   ROOST_FN static void load(const Word* source, Word (&target)[N]) {
 #if ROOST_ON_DEVICE
@@ -253,7 +253,7 @@ struct shared_access {
     return true;
   }
 
-  /// Compare-and-swap with acquire: comes before all accesses that follow it.
+  /// Compare-and-swap with acquire order.
   ROOST_FN static std::uint32_t compare_exchange_first(std::uint32_t* position, std::uint32_t expected,
                                                        std::uint32_t desired) {
 #if ROOST_ON_DEVICE
@@ -269,7 +269,7 @@ struct shared_access {
 #endif
   }
 
-  /// Store-release: comes after all earlier accesses.
+  /// A store with release order.
   template <class Word>
   ROOST_FN static void store_release(Word* position, Word value) {
 #if ROOST_ON_DEVICE
@@ -283,7 +283,7 @@ struct shared_access {
 #endif
   }
 
-  /// Clears bits with release: after all earlier accesses.
+  /// Clears bits with release order.
   ROOST_FN static void clear_release(std::uint64_t* position, std::uint64_t bits) {
 #if ROOST_ON_DEVICE
     asm volatile("red.release.gpu.and.b64 [%0], %1;" : : "l"(position), "l"(~bits) : "memory");
@@ -292,8 +292,9 @@ struct shared_access {
 #endif
   }
 
-  /// Waits some nanoseconds before the next try for a lock: many threads that retry at once would delay its
-  /// owner. A host thread that has waited long yields, since it may keep the owner from running at all.
+  /// Waits some nanoseconds before the next attempt to take a lock: many threads that retry at once would
+  /// delay its owner. A host thread that has waited long yields, since it may keep the owner from running at
+  /// all.
   ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
 #if !ROOST_ON_DEVICE
     if (nanoseconds >= 1024) std::this_thread::yield();

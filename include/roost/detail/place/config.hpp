@@ -11,7 +11,7 @@
 #define _AVX512BF16VLINTRIN_H_INCLUDED
 #endif
 #endif
-// Apple counts its versions in another way, and clang-tidy may be older.
+// Apple numbers its versions differently, and clang-tidy may be older.
 #if defined(__clang__)                                                                          \
     ? __clang_major__ < 16 && !defined(__apple_build_version__) && !defined(__clang_analyzer__) \
     : defined(__GNUC__) && __GNUC__ < 12
@@ -48,14 +48,14 @@
 #define ROOST_RARE_FN [[gnu::noinline]]
 #endif
 
-// g++ makes vectors of short loops only in a function of their own.
+// g++ vectorises short loops only in a function of their own.
 #if ROOST_ON_DEVICE
 #define ROOST_VECTOR_FN ROOST_FN
 #else
 #define ROOST_VECTOR_FN [[gnu::noinline]] ROOST_FN
 #endif
 
-// Under which sanitizer a host compiler builds: g++ and new clang define macros, older clang knows features.
+// Which sanitizer a host compiler builds with: g++ and new clang define macros, older clang knows features.
 #if defined(__has_feature)
 #define ROOST_HAS_FEATURE(name) __has_feature(name)
 #else

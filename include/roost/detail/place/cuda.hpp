@@ -34,7 +34,7 @@ class device_guard {
   bool changed_ = false;
 };
 
-/// Memory of a place for the length of one call.
+/// Memory of a place for the duration of one call.
 template <class Place>
 class scratch_block {
  public:
@@ -51,10 +51,10 @@ class scratch_block {
   void* memory_;
 };
 
-/// What a call reports through: a few bytes of pinned memory that a kernel writes, and then a mark that the
-/// host watches (the copy engine takes up to 8 us longer, and a kernel's end shows 2 us after its last
-/// write); and words of the device to count in, which are 0 before and after. All are kept for the next call.
-/// Nothing if more bytes are wanted, or there is no such memory.
+/// How a call reports: a kernel writes a few bytes of pinned memory, and then a mark that the host polls (the
+/// copy engine takes up to 8 us longer, and the host sees a kernel's end 2 us after its last write). It
+/// counts in words of the device, which are 0 before and after. All are kept for the next call. Null if more
+/// bytes are wanted, or there is no such memory.
 class pinned_word {
  public:
   static constexpr std::size_t bytes_most = 64;
@@ -81,7 +81,7 @@ class pinned_word {
   std::uint32_t* mark() const { return reinterpret_cast<std::uint32_t*>(mine_.pinned + bytes_most); }
   bool is_marked() const { return __atomic_load_n(mark(), __ATOMIC_ACQUIRE) != 0; }
 
-  /// After launches that did not report. If this fails, too, nobody gets the word again.
+  /// Called after launches that did not report. If this fails, too, the word is not used again.
   void clear(cudaStream_t stream) noexcept {
     if (cudaMemsetAsync(mine_.counts, 0, bytes_most, stream) != cudaSuccess ||
         cudaStreamSynchronize(stream) != cudaSuccess)
@@ -122,7 +122,7 @@ struct cuda_report {
   static constexpr int words_most = 7;
 
   std::uint64_t* counts = nullptr;  // of the device, words_most of them, and a ticket: 0 before and after
-  std::uint64_t* keep = nullptr;    // of the device: another copy, of so many words; or null
+  std::uint64_t* keep = nullptr;    // of the device: another copy, of keep_words words; or null
   std::uint32_t keep_words = 0;
   std::uint64_t* target = nullptr;  // pinned
   std::uint32_t* mark = nullptr;
@@ -172,7 +172,7 @@ __global__ void for_each_kernel(std::size_t n, const F f) {
   if (i < n) f(i);
 }
 
-/// How many teams a multiprocessor should run at once, where a kernel says it.
+/// How many teams a multiprocessor should run at once, if a kernel specifies it.
 template <class Kernel>
 constexpr int teams_at_once = [] {
   if constexpr (requires { Kernel::teams_at_once; }) {
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>)
   (report.tell(), ...);
 }
 
-/// Blocks of a launch in turn that a multiprocessor has.
+/// Blocks per multiprocessor of a launch in turn.
 inline constexpr int in_turn_blocks = 2;
 
 /// Whether a kernel's scratch memory may be more than shared memory holds, for large keys and values or on
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(Kernel::threads)
   (report.tell(), ...);
 }
 
-/// Runs stages in turn: blocks share each one's teams, and wait for each other before the next.
+/// Runs stages in turn: blocks share the teams of a stage, and wait for each other before the next stage.
 template <int Threads, class... Kernels>
 __global__ void __launch_bounds__(Threads, in_turn_blocks)
     stages_kernel(std::uint32_t* barrier, const cuda_report report, const stage<Kernels>... stages) {
@@ -358,7 +358,7 @@ inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream
 }
 
 inline void device_memory_pool::deallocate(void* memory, std::size_t, cudaStream_t stream) noexcept {
-  static_cast<void>(cudaFreeAsync(memory, stream));  // fails without harm where CUDA is already shutting down
+  static_cast<void>(cudaFreeAsync(memory, stream));  // fails harmlessly if CUDA is already shutting down
 }
 
 inline std::size_t device_memory_pool::kept() const {
@@ -435,8 +435,8 @@ inline void cuda::copy_to_word(const detail::pinned_word& word, const void* sour
 
 inline void cuda::wait_for(const detail::pinned_word& word) const {
   using clock = std::chrono::steady_clock;
-  // Of longer calls 2 us are little. They often have large scratch memory, which the pool gives again sooner
-  // once the driver has seen the stream at rest: 0.1 ms of an insert of 2^24 pairs.
+  // For longer calls 2 us do not matter. They often use much scratch memory, which the pool can reuse sooner
+  // once the driver has seen the stream idle: this saves 0.1 ms of an insert of 2^24 pairs.
   const auto enough = clock::now() + std::chrono::microseconds(25);
   do {
     for (int i = 0; i < 16; ++i) {
@@ -480,7 +480,7 @@ inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {
   detail::check(cudaMemsetAsync(memory, byte, bytes, stream_), "cudaMemsetAsync");
 }
 
-/// Every launch of a kernel goes through here, whatever it is: so this is compiled once.
+/// Every launch goes through here, whatever the kernel, so this is compiled once.
 inline void cuda::start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes,
                         void** arguments, const char* what, bool waits) const {
   const detail::device_guard guard(device_);

@@ -52,8 +52,8 @@ inline host_memory_pool& host_memory_pool::instance() {
   return *pool;
 }
 
-// A build and a lookup by region that take turns should share their pieces: pairs are twice as large as keys,
-// and a little more as their regions have other room to spare.
+// A build and a lookup by region that alternate should share their pieces: pairs are twice as large as keys,
+// or slightly more, since their regions have different slack.
 inline auto host_memory_pool::best_fit(std::size_t bytes, std::size_t alignment) -> pieces::iterator {
   auto best = kept_.end();
   for (auto position = kept_.begin(); position != kept_.end(); ++position) {
@@ -155,7 +155,7 @@ inline void* host::allocate(std::size_t bytes) const {
   try {
     void* const memory = memory_->allocate(bytes, alignment(bytes));
 #if defined(__linux__)
-    // Tables are read at random: with small pages every read would also miss the processor's list of pages.
+    // Tables are read at random: with small pages every read would also miss the TLB.
     if (bytes >= huge_page) static_cast<void>(madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE));
 #endif
     return memory;
@@ -172,7 +172,7 @@ inline void host::deallocate(void* memory, std::size_t bytes) const noexcept {
 
 namespace detail {
 
-/// Work on pieces [first, last) of [0, n), whatever it is: so oneTBB's templates are compiled once.
+/// Any work on pieces [first, last) of [0, n), so that oneTBB's templates are compiled once.
 struct piece_work {
   void (*run)(const void* body, std::size_t first, std::size_t last);
   const void* body;
@@ -193,8 +193,8 @@ inline void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t gr
   if (n <= grain || after_fork != nullptr || arena.max_concurrency() == 1)
     return each_in_turn(n, grain, work);
 #if ROOST_TSAN
-  // ThreadSanitizer does not see the order that oneTBB's library gives to its tasks, so here the pieces go to
-  // plain threads.
+  // ThreadSanitizer does not see how oneTBB's library orders its tasks, so here the pieces go to plain
+  // threads.
   const std::size_t pieces = ceil_div(n, grain);
   std::atomic<std::size_t> next{0};
   const auto take_pieces = [&] {
@@ -227,8 +227,8 @@ void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t grain, co
   for_each_piece(arena, n, grain, piece_work{run, &body});
 }
 
-/// Scratch memory of one host thread: on the stack where that is enough, so that most kernels run where there
-/// is no memory.
+/// Scratch memory of one host thread: on the stack if it fits, so that most kernels run even if there is no
+/// memory.
 class host_scratch {
  public:
   host_scratch(const host& place, std::size_t bytes)

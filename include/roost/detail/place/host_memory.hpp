@@ -12,7 +12,7 @@
 #include "roost/detail/place/config.hpp"
 
 // How much memory the host has: the system's, within the limits of the control groups that this process is in
-// (a container is one). The system grants more, and ends the process when it is used.
+// (a container is one). The system grants larger requests, and kills the process when it uses them.
 
 namespace roost::detail {
 
@@ -29,7 +29,7 @@ inline bool read_bytes(const std::string& file, std::size_t& bytes) {
   return in && std::fscanf(in.get(), "%zu", &bytes) == 1;
 }
 
-/// The sum of the numbers that stand behind some words of a file.
+/// The sum of the numbers that follow some words in a file.
 inline std::size_t sum_behind(const std::string& file, std::initializer_list<std::string_view> words) {
   const auto in = open_file(file);
   std::size_t sum = 0, number = 0;
@@ -40,12 +40,12 @@ inline std::size_t sum_behind(const std::string& file, std::initializer_list<std
   return sum;
 }
 
-/// Where the limits of a control group stand.
+/// The files with the limits of a control group.
 struct memory_group {
   std::string limit, used, facts;
-  std::string_view active_files, inactive_files;  // in its facts
+  std::string_view active_files, inactive_files;  // words in `facts`
 
-  /// Of version 2 of control groups, or of version 1.
+  /// For version 2 of control groups, or version 1.
   [[gnu::cold]] memory_group(const std::string& folder, bool second)
       : limit(folder + (second ? "/memory.max" : "/memory.limit_in_bytes")),
         used(folder + (second ? "/memory.current" : "/memory.usage_in_bytes")),
@@ -87,7 +87,7 @@ inline std::size_t read_bytes_of_host(const std::string& root) {
   return most + smaller(sum_behind(facts, {"SwapTotal:"}) << 10, ~most);
 }
 
-/// The same of this machine, read once.
+/// The same for this machine, read once.
 inline std::size_t bytes_of_host() {
   static const std::size_t bytes = read_bytes_of_host("");
   return bytes;

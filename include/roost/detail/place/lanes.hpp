@@ -16,20 +16,20 @@
 #define ROOST_WIDE_FN
 #endif
 
-// Sanitizers need half as long again to compile a function that has all in it.
+// With sanitizers, a function into which everything is inlined takes half as long again to compile.
 #if ROOST_ASAN || ROOST_TSAN
 #define ROOST_FLAT_FN [[gnu::noinline]]
 #else
 #define ROOST_FLAT_FN [[gnu::noinline, gnu::flatten]]
 #endif
 
-// Numbers that a host's processor compares side by side. Code for devices does not come here.
+// Comparisons of several numbers at once on a host's processor. Not for device code.
 
 namespace roost::detail {
 
-/// A bit for each of the first `Count` numbers of `Bits` bits that is equal to `wanted`: of 32 bits in those
-/// that `care` has, of 16 as a whole. Apart = 2: every second number is looked at. Reads whole pieces of 16
-/// bytes, at an address that is a multiple of 16.
+/// A bit for each of the first `Count` numbers of `Bits` bits that is equal to `wanted`; numbers of 32 bits
+/// are first masked with `care`. Apart = 2: only every second number is compared. Reads whole pieces of 16
+/// bytes; the address must be a multiple of 16.
 template <int Bits, int Count, int Apart = 1>
 ROOST_FN std::uint32_t equal_lanes(const void* numbers, std::uint32_t wanted, std::uint32_t care) {
   static_assert((Bits == 32 || (Bits == 16 && Apart == 1)) && Count <= 16);
@@ -65,7 +65,7 @@ ROOST_FN std::uint32_t equal_lanes(const void* numbers, std::uint32_t wanted, st
 }
 
 #if ROOST_LANES
-/// The same of 32 bits, for processors with AVX2. Reads pieces of 32 bytes.
+/// The same for 32 bits and processors with AVX2. Reads pieces of 32 bytes.
 template <int Count, int Apart = 1>
 ROOST_WIDE_FN inline std::uint32_t equal_wide_lanes(const void* numbers, std::uint32_t wanted,
                                                     std::uint32_t care) {
@@ -83,7 +83,7 @@ ROOST_WIDE_FN inline std::uint32_t equal_wide_lanes(const void* numbers, std::ui
   return Count == 8 ? bits : bits & ((1u << Count) - 1);
 }
 
-/// The same of 64 bits.
+/// The same for 64 bits.
 template <int Count>
 ROOST_WIDE_FN inline std::uint32_t equal_long_lanes(const void* numbers, std::uint64_t wanted,
                                                     std::uint64_t care) {
@@ -116,7 +116,7 @@ inline constexpr bool is_wide = false;
 template <class Format>
 inline constexpr bool is_wide<wide<Format>> = true;
 
-/// Whether AVX2 is worth code of its own for a format: not for tags of any number of bits.
+/// Whether a format is worth separate code for AVX2: not if its tags are not whole bytes.
 template <class Format>
 inline constexpr bool gains_by_width = [] {
   if constexpr (requires { Format()().by_numbers(); }) {
@@ -136,7 +136,8 @@ ROOST_FN std::uint32_t equal_lanes_for(const void* numbers, std::uint32_t wanted
   return equal_lanes<Bits, Count, Apart>(numbers, wanted, care);
 }
 
-/// f(format), as a function of its own that has all in it: so what a loop needs is in registers.
+/// f(format), in a function of its own into which everything is inlined, so that loops keep what they need in
+/// registers.
 template <class Format, class F>
 ROOST_FLAT_FN ROOST_FN void run_flat(Format format, const F f) {
   f(format);
@@ -154,7 +155,7 @@ inline bool has_wide_lanes() {
 }
 #endif
 
-/// Calls f with a table's format, as code for the processor that it runs on. `f` has what it needs by value.
+/// Calls f with a table's format, in code for the processor that runs it. `f` captures by value.
 template <class Table, class F>
 ROOST_FN void run_on_host(const Table& table, const F& f) {
   table.with_format([&](auto format) {
@@ -167,7 +168,7 @@ ROOST_FN void run_on_host(const Table& table, const F& f) {
   });
 }
 
-/// A kernel that a host runs as code for its processor, all in one function.
+/// A kernel that a host runs in code for its processor, inlined into one function.
 template <class Kernel>
 struct for_this_processor : Kernel {
   template <class Team>

@@ -40,7 +40,7 @@ ROOST_FN void write_past_cache(T* target, const T& value) {
 /// Copies bytes. Only whole cache lines bypass the cache, since a line that is shared with other data is
 /// written again soon.
 ROOST_FN void copy_past_cache(void* target_bytes, const void* source_bytes, std::size_t bytes) {
-  if (bytes == 0) return;  // also from and to nowhere
+  if (bytes == 0) return;  // pointers may be null
   auto* target = static_cast<char*>(target_bytes);
   auto* source = static_cast<const char*>(source_bytes);
 #if ROOST_PAST_CACHE && !ROOST_ON_DEVICE

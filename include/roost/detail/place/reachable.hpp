@@ -40,11 +40,11 @@ class pages {
 #endif
   }
 
-  /// Changes their number: the contents stay, but may have another address. Throws out_of_memory, and then
+  /// Changes the size: the contents stay, but may move to another address. Throws out_of_memory, and then
   /// nothing has changed.
   void resize(std::size_t size) {
     expect_room(size);
-#if ROOST_TSAN  // which does not know what moves memory
+#if ROOST_TSAN  // which does not know mremap
     pages others(size);
     std::memcpy(others.data(), data(), std::min(size, bytes()));
     std::swap(memory_, others.memory_);
@@ -66,12 +66,12 @@ class pages {
   static void expect_room(std::size_t bytes) {
     if (bytes > bytes_of_host()) throw_no_memory(bytes);
   }
-  /// Takes memory that the system has given, instead of what it has moved.
+  /// Takes memory from the system, and drops the old pointer, whose memory the system has moved.
   void hold(void* memory, std::size_t bytes) {
     if (memory == MAP_FAILED) throw_no_memory(bytes);
     static_cast<void>(memory_.release());
     memory_ = {memory, unmap{bytes}};
-    // Tables are read at random: with small pages every read would also miss the processor's list of pages.
+    // Tables are read at random: with small pages every read would also miss the TLB.
     static_cast<void>(madvise(memory, bytes, MADV_HUGEPAGE));
   }
 
@@ -90,7 +90,7 @@ class reachable<host> : public pages {
 
   /// Whether grow() can be called.
   bool can_grow() const { return bytes() != 0; }
-  /// Makes it larger: the contents stay, but may have another address, even if there is no memory for more
+  /// Makes it larger: the contents stay, but may move to another address, even if there is not enough memory
   /// (out_of_memory).
   void grow(std::size_t bytes) { resize(bytes); }
 };
@@ -129,7 +129,7 @@ class reachable<cuda> {
       static_cast<void>(cudaStreamSynchronize(place_.stream()));  // which may still use it
       static_cast<void>(allocated_ != nullptr ? cudaFreeHost(allocated_) : cudaHostUnregister(pages_.data()));
       static_cast<void>(cudaGetLastError());
-    } catch (const device_error&) {  // there is no device any more
+    } catch (const device_error&) {  // the device is gone
     }
   }
 

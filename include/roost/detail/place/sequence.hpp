@@ -10,7 +10,7 @@ namespace roost {
 
 /// A sized random-access sequence whose element i is f(i): keys and values that are computed where they are
 /// used and never stored. `f` is copied to the place; on cuda it must be callable there (a functor or an
-/// extended lambda). It may be called several times for one i, and must then return the same.
+/// extended lambda). It may be called more than once for one i, and must then return the same value.
 template <class F>
 struct computed {
   std::size_t count;
@@ -42,11 +42,11 @@ concept wraps_pointer = requires(Range& range) {
   range.size();
 };
 
-/// Whether a range's elements lie side by side in memory.
+/// Whether a range's elements are contiguous in memory.
 template <class Range>
 constexpr bool is_contiguous = wraps_pointer<Range> || std::ranges::contiguous_range<Range>;
 
-/// Where they lie.
+/// A pointer to them.
 template <class Range>
 auto* data_of(Range& range) {
   if constexpr (wraps_pointer<Range>) {
@@ -78,7 +78,7 @@ auto as_sequence(const Range& range) {
   }
 }
 
-/// Elements [first, first + count) of a sequence. Of stored elements it is a sequence of the same type.
+/// Elements [first, first + count) of a sequence. For stored elements, the result has the same type.
 template <class Sequence>
 struct subsequence {
   Sequence all;
@@ -172,7 +172,8 @@ concept changes_the_key = std::is_integral_v<Key> && changes_first_key<Key, Argu
 
 }  // namespace roost::detail
 
-/// A member of a ref, of the name of one that takes a key, for such arguments. (Compilers print its line.)
+/// Declares a deleted overload, for such arguments, of a ref's function that takes a key. (Compilers print
+/// its line.)
 #define ROOST_DELETE_IF_IT_CHANGES_THE_KEY(name)               \
   template <class... Arguments>                                \
     requires roost::detail::changes_the_key<Key, Arguments...> \

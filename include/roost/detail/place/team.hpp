@@ -15,7 +15,7 @@ class cuda;
 
 namespace roost::detail {
 
-/// A number as the device's atomics want it: their types are these two, whatever std::uint64_t is.
+/// A number of a type that the device's atomics accept: only these two, whatever std::uint64_t is.
 template <class T>
 using atomic_word = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 

@@ -95,7 +95,7 @@ struct find_tuning<cuda> {
                       : (driver == driver::interleaved ? 1024 : 512);
   }
   static constexpr std::size_t cache_bytes = 64 << 20;  // smaller tables are in the cache
-  // By region: from this table on, for this many queries and more.
+  // By region: tables of at least this size, for at least this many queries.
   static constexpr std::size_t table_bytes = 64 << 20;
   static constexpr std::size_t queries = 1 << 22;
   static constexpr std::size_t window_bytes = 16 << 20;  // of the table, that the queries of a region read
@@ -129,7 +129,7 @@ struct change_tuning<cuda> {
   static constexpr std::size_t teams = 4224;   // that share a batch, if there is a pair for each worker
   static constexpr std::uint32_t small_buckets =
       7;  // adding up copies in a small table first, of eight times as many buckets
-  // By region: tables of this many regions take batches of a slot in 8 and more.
+  // By region: tables of at least this many regions, for batches of at least an eighth of the slots.
   static constexpr std::uint32_t regions = 1024;
   static constexpr std::size_t regional_share = 8;
   static constexpr int fill_threads = 384;  // 40 registers each
@@ -226,9 +226,9 @@ struct stadium_tuning<cuda> {
   static constexpr std::uint32_t guards_most = 1 << 20;  // for a quarter of a million threads
   static constexpr std::size_t far_reach = std::size_t{256} << 20;
   static constexpr std::size_t far_queries = 1 << 16;
-  static constexpr std::size_t far_sample = 1 << 16;   // of a batch: how many bodies it may read
-  static constexpr std::size_t far_access_bytes = 64;  // are copied in the time of one access by region
-  static constexpr std::size_t staged_bytes = std::size_t{48} << 20;  // that are copied at a time, about
+  static constexpr std::size_t far_sample = 1 << 16;   // of a batch: estimates how many bodies it reads
+  static constexpr std::size_t far_access_bytes = 64;  // copied in the time of one access by region
+  static constexpr std::size_t staged_bytes = std::size_t{48} << 20;  // copied at a time, about
   static constexpr std::size_t staged_bytes_most = std::size_t{512} << 20;
   static constexpr double bodies_share = 0.75;  // of free memory, if the user says nothing
 };

@@ -10,7 +10,7 @@
 
 namespace roost::detail {
 
-/// What the teams of a bulk insert add up, in memory of the place.
+/// Sums over the teams of a bulk insert, in memory of the place.
 struct put_counts {
   std::uint64_t inserted = 0;
   std::uint64_t left = 0;        // pairs that found no room, including those that did not fit in the list
@@ -35,7 +35,7 @@ struct left_over {
 /// Which tiles of a batch to insert, and which were put off.
 struct tile_list {
   const std::uint32_t* tiles = nullptr;  // null: all
-  std::uint32_t* put_off = nullptr;      // null: none is
+  std::uint32_t* put_off = nullptr;      // null: no tile is
   std::uint64_t most = 0;                // inserted, before tiles are put off
 };
 
@@ -231,7 +231,7 @@ struct tile_inserter {
   }
 };
 
-/// What erase answers a query.
+/// The answer of erase to a query.
 struct write_erased {
   using result = bool;
   static constexpr bool changes = true;  // not idempotent

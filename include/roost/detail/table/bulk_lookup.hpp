@@ -127,7 +127,7 @@ template <driver Driver, bool ByRegion>
 constexpr bool takes_format = ByRegion && Driver == driver::interleaved;
 
 /// put(i, answer) for queries[first ... first + n), by a team. A host thread prefetches memory for later
-/// queries; `in_cache`: not if the driver is deferred.
+/// queries; `in_cache`: the table is, so that a deferred driver need not prefetch.
 template <class Place, driver Driver, bool TakesFormat, class Team, class Table, class Queries, class Answer,
           class Put>
 ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
@@ -179,7 +179,8 @@ struct set_result {
   ROOST_FN void operator()(std::uint64_t i, const Result& result) const { results[i] = result; }
 };
 
-/// What answer_tile calls for a part of a batch: of plain answers, the same as for any other results.
+/// What answer_tile calls for a part of a batch. Plain answers of the same result type share one type of
+/// function.
 template <class Answer>
 ROOST_FN auto put_for(const answers_from<Answer>& target) {
   if constexpr (requires { requires Answer::plain; }) {
@@ -189,7 +190,7 @@ ROOST_FN auto put_for(const answers_from<Answer>& target) {
   }
 }
 
-/// How many teams a multiprocessor should run at once, where an answer says it.
+/// How many teams a multiprocessor should run at once, if an answer specifies it.
 template <class Answer>
 constexpr int teams_at_once_for = [] {
   if constexpr (requires { Answer::teams_at_once; }) {
@@ -596,7 +597,7 @@ auto zip_as(const Keys& keys, const Values& values, const char* where) {
   return source;
 }
 
-/// The same of the types that the ranges have.
+/// The same with the types of the ranges.
 template <class Keys, class Values>
 auto zip_checked(const Keys& keys, const Values& values, const char* where) {
   return zip_as<element_of<Keys>, element_of<Values>>(keys, values, where);

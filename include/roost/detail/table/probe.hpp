@@ -24,7 +24,7 @@
 
 namespace roost::detail {
 
-/// What a lookup found: the value, and where.
+/// The result of a lookup: the value, and where it was found.
 template <class Value>
 struct hit : found<Value> {
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
@@ -37,7 +37,7 @@ struct hit : found<Value> {
   std::uint32_t probes = 0;  // pieces of memory that were read
 };
 
-/// What hits of frozen tables hold: large values stay where they are.
+/// The values in hits of frozen tables: large ones are not copied.
 template <class Value>
 using small_value = std::conditional_t<is_large_value<Value>, none, Value>;
 

@@ -5,7 +5,7 @@
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
 
-// What goes over all slots of a table: any with capacity(), occupied(), key_at(), value_at(), slot_of() and
+// Passes over all slots of any table with capacity(), occupied(), key_at(), value_at(), slot_of() and
 // probes_of().
 
 namespace roost::detail {
@@ -33,7 +33,7 @@ struct visit_slot {
   }
 };
 
-/// Goes over the pairs of a table on the host. Without a table: the end.
+/// An iterator over the pairs of a table on the host. Without a table: the end.
 template <class Ref>
 class slot_iterator {
  public:
@@ -70,8 +70,8 @@ struct probes_of_slot {
 };
 
 template <class Ref>
-struct good_slot {  // counts a pair that is found where it lies as 1, one that is not as a number that no sum
-                    // can hide
+struct good_slot {  // 1 for a pair that a lookup finds in its slot; for any other, a number that no sum can
+                    // hide
   Ref ref;
   ROOST_FN std::uint64_t operator()(std::size_t slot) const {
     if (!ref.occupied(slot)) return 0;

@@ -12,7 +12,7 @@ struct bags_of_ids {
   std::size_t count = 0;
   bool mean = false;
 
-  /// What the gradient of a bag is multiplied by for each of its ids.
+  /// The factor of a bag's gradient for each of its ids.
   ROOST_FN float share(std::size_t bag) const {
     return mean ? 1 / static_cast<float>(offsets[bag + 1] - offsets[bag]) : 1.0f;
   }
@@ -28,7 +28,7 @@ constexpr std::uint32_t lanes_of_row(std::size_t pieces) {
   return lanes;
 }
 
-/// The numbers that an absent key would begin with.
+/// The initial numbers of an absent key's row.
 template <int Width>
 ROOST_RARE_FN floats<Width> first_piece(const row_initializer& how, std::uint64_t beginning,
                                         std::size_t piece) {
@@ -38,7 +38,7 @@ ROOST_RARE_FN floats<Width> first_piece(const row_initializer& how, std::uint64_
   return numbers;
 }
 
-/// to(k) = from(k) for the rows k below count; other(k, piece) where from(k) is null.
+/// to(k) = from(k) for the rows k below count; other(k, piece) if from(k) is null.
 template <int Width, class Team, class From, class Other, class To>
 ROOST_FN void copy_rows(const Team& team, std::uint32_t count, std::uint32_t dim, std::uint32_t lanes,
                         const From& from, const Other& other, const To& to) {
@@ -137,7 +137,8 @@ struct gather_rows {
   }
 };
 
-/// Finds the slots of ids and copies their rows. In a step, the rows of those that are not found come later.
+/// Finds the slots of ids and copies their rows. In a step, the rows of ids that are not found are copied
+/// later.
 template <int Width, class Value>
 struct find_and_gather {
   static constexpr int threads = find_embeddings::threads, teams_at_once = 3;
@@ -155,8 +156,8 @@ struct find_and_gather {
   }
 };
 
-/// Writes the slots of ids whose keys were claimed, or no_slot, and hands out which keys lost theirs. Then
-/// copies rows: given ones, the last one of each key, to the table; else those of these ids to `out`.
+/// Writes the slots of ids whose keys were claimed, or no_slot, and writes which keys lost theirs. Then
+/// copies rows: given rows, the last one of each key, to the table; otherwise the rows of these ids to `out`.
 template <int Width, class Value>
 struct settle_claims {
   static constexpr int threads = 256;
@@ -170,12 +171,12 @@ struct settle_claims {
   const Value* given;           // or null
   Value* out;                   // or null
   evicted_rows<Value> evicted;  // of this call
-  embedding_key* remembered;    // room for so many
+  embedding_key* remembered;    // with room for `room`
   std::uint64_t room;
 
   struct pieces {
-    std::uint32_t* counts;     // not placed, not admitted, evictions, ids with rows to copy; then
-    std::uint64_t* kept;       // where the evictions begin, of this call, and of those remembered
+    std::uint32_t* counts;     // not placed, not admitted, evictions, ids with rows to copy
+    std::uint64_t* kept;       // where these evictions begin: in this call's, and in those remembered
     std::uint32_t* evictions;  // their positions
     std::uint32_t* copied;     // ids whose rows are copied
   };
@@ -245,7 +246,7 @@ struct settle_claims {
     if (remembered != nullptr) parts.kept[1] = fetch_add(state->remembered, std::uint64_t{evictions});
   }
 
-  /// Keys that lost their rows, and these.
+  /// Writes the keys that lost their rows, and the rows.
   template <class Team>
   ROOST_FN void hand_out(const Team& team, const pieces& parts) const {
     for_each_of(team, parts.counts[2], [&](std::uint32_t k) {

@@ -32,7 +32,7 @@ ROOST_FN float to_float(float16 x) {
   return float_of_bits(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
 }
 
-/// The nearest number, the even one of two.
+/// The nearest number; of two equally near, the even one.
 template <class Value>
 ROOST_FN Value from_float(float x) {
   const std::uint32_t bits = bits_of_float(x), size = bits & 0x7fffffff;
@@ -46,7 +46,7 @@ ROOST_FN Value from_float(float x) {
     std::uint32_t half;
     if (size >= 0x47800000) {  // from 2^16 on
       half = size > 0x7f800000 ? 0x7e00 : 0x7c00;
-    } else if (size < 0x38800000) {  // below 2^-14: multiples of 2^-24, as those of a float of [0.5, 1)
+    } else if (size < 0x38800000) {  // below 2^-14: multiples of 2^-24, like floats in [0.5, 1)
       half = bits_of_float(float_of_bits(size) + 0.5f) - bits_of_float(0.5f);
     } else {
       half = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
@@ -55,7 +55,7 @@ ROOST_FN Value from_float(float x) {
   }
 }
 
-/// Numbers of a row that are side by side.
+/// Adjacent numbers of a row.
 template <int Width>
 struct floats {
   float x[Width];
@@ -83,7 +83,7 @@ ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& nu
   reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = stored;
 }
 
-/// A number of the row that a key begins with.
+/// A number of a key's initial row.
 ROOST_FN float first_number(const row_initializer& how, std::uint64_t of_key, std::uint64_t column) {
   if (how.is == row_initializer::kind::constant) return how.a;
   const std::uint64_t bits = mix64(of_key + column * 0x9e3779b97f4a7c15ull, 0x5bd1e995u);

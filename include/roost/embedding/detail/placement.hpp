@@ -2,28 +2,28 @@
 
 #include "roost/embedding/detail/rows.hpp"
 
-// Missing keys get slots: a warp takes a bucket and goes through its missing keys in ascending order; the
-// least slot of the bucket goes to each. No locks, and the same slots each time.
+// Missing keys get slots: a warp takes a bucket and goes through its missing keys in ascending order; each
+// gets the least slot of the bucket. There are no locks, and the result is deterministic.
 
 namespace roost::detail {
 
-/// What the first numbers of a key's row follow from.
+/// The seed of a key's initial row.
 ROOST_FN std::uint64_t beginning_of(const embedding_key& key, std::uint64_t seed) {
   return mix64(key.hash, seed + key.feature);
 }
 
-/// What a table counts, in memory of its place, so that a step can be replayed without the host.
+/// The counters of a table, in memory of its place, so that a step can be replayed without the host.
 struct embedding_state {
   optimizer_rates rates = {};
-  float adam_rate = 0, adam_root = 0;  // what an update with adam takes instead of its rate and the root of v
+  float adam_rate = 0, adam_root = 0;  // for adam: replace its rate, and scale the root of v
   std::uint32_t step = 0, updates = 0;
   std::uint32_t any_missing = 0;  // in the running call
-  std::uint32_t evicted_now = 0;  // by it
+  std::uint32_t evicted_now = 0;  // by the running call
   std::uint32_t long_sums = 0;    // of the running update
   std::uint64_t evicted = 0, unplaced = 0, unadmitted = 0, remembered = 0, forgotten = 0;
 };
 
-/// Keys that lost their rows during a call, and these rows: where a caller wants them.
+/// Where a caller wants the keys that lost their rows during a call, and these rows.
 template <class Value>
 struct evicted_rows {
   embedding_key* keys = nullptr;
@@ -34,7 +34,7 @@ template <class Value>
 struct place_missing {
   static constexpr int threads = 128;
   static constexpr std::uint32_t of_bucket = embedding_slots::of_bucket, at_once = 32;
-  static constexpr std::uint32_t not_admitted = no_slot - 1;  // claimed_keys::slots, beside no_slot
+  static constexpr std::uint32_t not_admitted = no_slot - 1;  // in claimed_keys::slots, like no_slot
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   /// Buckets of a team.
@@ -48,7 +48,7 @@ struct place_missing {
   std::uint32_t admit;
   eviction policy;
   bool gives_scores;          // of the caller
-  std::uint32_t keeps_steps;  // before the running one, whose keys keep their rows, too
+  std::uint32_t keeps_steps;  // steps before the running one whose keys keep their rows, too
   embedding_rows<Value> rows;
   row_initializer initializer;
   bool writes_weights;
@@ -60,7 +60,7 @@ struct place_missing {
     bool evicts;
   };
   struct pieces {
-    std::uint64_t* order;  // of the slots of a bucket: the least goes first
+    std::uint64_t* order;  // of the slots of a bucket: the least is taken first
     chosen_key* chosen;
     std::uint32_t* count;
   };
@@ -110,7 +110,7 @@ struct place_missing {
 
   ROOST_FN std::uint64_t order_of(std::uint32_t bucket, std::uint32_t s) const {
     const std::size_t slot = std::size_t{bucket} * of_bucket + s;
-    const std::uint32_t step = table.steps[slot];  // beside the tag
+    const std::uint32_t step = table.steps[slot];  // read together with the tag
     if (!table.has(slot)) return s;
     if (policy == eviction::none || std::uint64_t{step} + keeps_steps >= state->step) return never;
     std::uint64_t score = step;
@@ -119,7 +119,7 @@ struct place_missing {
     return std::uint64_t{1} << 63 | score << 7 | s;
   }
 
-  /// The least missing keys of a bucket that are admitted, in order; `again`: those after the last ones.
+  /// The least admitted missing keys of a bucket, in order; `again`: those after the previous ones.
   ROOST_FN std::uint32_t choose(std::uint32_t bucket, chosen_key* chosen, bool again) const {
     const embedding_key last = again ? chosen[at_once - 1].key : embedding_key{};
     std::uint32_t count = 0;
@@ -183,7 +183,7 @@ struct place_missing {
         weights[c] = from_float<Value>(first_number(initializer, beginning, c));
     }
     for (std::uint32_t c = rows.dim + lane; c < rows.kept_at / sizeof(Value); c += Team::near_size)
-      weights[c] = from_float<Value>(0);  // files have no chance bytes
+      weights[c] = from_float<Value>(0);  // files contain no arbitrary bytes
     float* const kept = rows.part(row, 0);
     for (std::uint32_t c = lane; c < rows.kept; c += Team::near_size) kept[c] = 0;
   }

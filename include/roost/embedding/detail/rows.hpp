@@ -5,12 +5,12 @@
 #include "roost/embedding/detail/numbers.hpp"
 #include "roost/embedding/detail/slots.hpp"
 
-// Where rows lie: all in memory of the place; or all in host memory, with a cache of those used last in
-// memory of the place. What a table computes does not depend on what is in the cache.
+// Where rows are stored: all in memory of the place, or all in host memory with a cache of recently used rows
+// in memory of the place. What a table computes does not depend on what is in the cache.
 
 namespace roost::detail {
 
-/// Rows by slot: weights, and behind them, from a multiple of 16 bytes on, what the optimizer keeps.
+/// Rows by slot: the weights and then, at a multiple of 16 bytes, the optimizer's state.
 template <class Value>
 struct embedding_rows {
   static constexpr std::uint32_t changed = 1u << 31;  // in owners
@@ -18,12 +18,12 @@ struct embedding_rows {
   std::byte* data = nullptr;        // rows in memory of the place: of each slot, or the cache
   std::size_t stride = 0;           // bytes of a row
   std::uint32_t dim = 0;            // weights
-  std::uint32_t kept_at = 0;        // bytes before what is kept
-  std::uint32_t kept_of = 0;        // floats from one part of it to the next
-  std::uint32_t kept = 0;           // floats in all
+  std::uint32_t kept_at = 0;        // bytes before the optimizer's state
+  std::uint32_t kept_of = 0;        // floats from one part of the state to the next
+  std::uint32_t kept = 0;           // floats of the state
   std::byte* far = nullptr;         // rows of all slots, in host memory; or null: there is no cache
-  std::uint32_t* where = nullptr;   // of each slot: its row in the cache and 1, or 0
-  std::uint32_t* owners = nullptr;  // of each row in the cache: its slot and 1, or 0; and whether it changed
+  std::uint32_t* where = nullptr;   // of each slot: its row in the cache plus 1, or 0
+  std::uint32_t* owners = nullptr;  // of each row in the cache: its slot plus 1, or 0; and whether it changed
 
   ROOST_FN std::byte* at(std::size_t slot) const {
     if (far == nullptr) return data + slot * stride;
@@ -34,17 +34,17 @@ struct embedding_rows {
   ROOST_FN float* part(std::byte* row, std::uint32_t which) const {
     return reinterpret_cast<float*>(row + kept_at) + which * kept_of;
   }
-  /// Whoever changes a row says so.
+  /// To be called for each row that is changed.
   ROOST_FN void mark(std::uint32_t slot) const {
     if (far == nullptr) return;
     if (const std::uint32_t near = where[slot]; near != 0) owners[near - 1] = (slot + 1) | changed;
   }
 };
 
-/// The cache of rows. Each region of slots has a part of it, so that rows which come and go at the same time
-/// lie in few pages of the host's memory: a GPU knows the addresses of few. A row that comes takes the place
-/// of another one of a line of 32, which its slot and the step choose: of the one used least recently, where
-/// those that were used again since they came count as used so many steps later (as in 2Q, Johnson and Shasha
+/// The cache of rows. Each region of slots has its part of it, so that rows that are exchanged at the same
+/// time are in few pages of host memory: a GPU can translate the addresses of only a few pages at a time. A
+/// new row replaces the least recently used one in a line of 32, which its slot and the step choose. A row
+/// that was used again after it was fetched counts as used `again` steps later (as in 2Q, Johnson and Shasha
 /// 1994).
 struct row_cache {
   static constexpr std::uint32_t line = 32, lines_of_region = 128, again = 256;
@@ -53,7 +53,7 @@ struct row_cache {
   std::uint64_t slots = 0;
   std::uint32_t lines = 0, regions = 0;
   std::uint32_t* used = nullptr;  // of each row: the step of its last use
-  std::uint32_t* came = nullptr;  // of each row: when it came
+  std::uint32_t* came = nullptr;  // of each row: the step when it was fetched
   const std::uint32_t* step = nullptr;
 
   ROOST_FN std::uint32_t now() const { return larger(*step, 1u); }
@@ -65,8 +65,8 @@ struct row_cache {
   }
 };
 
-/// Marks the rows of a batch that are in the cache with the step, and counts the others, each once, by
-/// region.
+/// Marks the rows of a batch that are in the cache with the step, and counts the rest by region, each row
+/// once.
 template <class Value>
 struct use_rows {
   embedding_rows<Value> rows;
@@ -74,7 +74,7 @@ struct use_rows {
   const std::uint32_t* slots;
   std::uint64_t* counts;       // of each region
   std::uint32_t* ranks;        // of each id, in its region; or no_slot
-  const std::uint32_t* steps;  // of each slot, beside an update; or null
+  const std::uint32_t* steps;  // of each slot, if an update may be running; or null
   std::uint32_t keeps_steps;   // before the running one
 
   ROOST_FN void operator()(std::size_t i) const {
@@ -82,7 +82,7 @@ struct use_rows {
     ranks[i] = no_slot;
     if (slot == no_slot) return;
     std::uint32_t near = peek(rows.where[slot]);
-    // What an update may be changing where it lies stays there.
+    // A row that an update may be changing in host memory stays there.
     if (near == 0 && steps != nullptr && std::uint64_t{steps[slot]} + keeps_steps >= cache.now()) return;
     if (near == 0)
       near = shared_access::compare_exchange(rows.where + slot, 0u, std::uint32_t{row_cache::waits});
@@ -104,9 +104,9 @@ struct order_rows {
   }
 };
 
-/// Brings rows that wait to the cache, and those whose place they take back to host memory if they changed. A
-/// row that finds no place, as all are of running steps, stays where it is. Few teams, so that those at work
-/// are at few pages.
+/// Copies waiting rows to the cache, and the rows that they replace back to host memory if they changed. If
+/// all candidates belong to running steps, a row stays in host memory. Few teams, so that few pages are in
+/// use at a time.
 template <class Value>
 struct fetch_rows {
   static constexpr int threads = 256;
@@ -147,7 +147,8 @@ struct fetch_rows {
     exchange(cache.came[row], cache.now());
   }
 
-  /// A row of the cache that is free or of no running step; no_slot if none of some lines is.
+  /// A row of the cache that is free or not used by a running step; no_slot if several lines have no such
+  /// row.
   template <class Team>
   ROOST_FN std::uint32_t take_row(const Team& team, std::uint32_t lane, std::uint32_t slot) const {
     constexpr std::uint64_t never = ~std::uint64_t{0};
@@ -174,8 +175,9 @@ struct fetch_rows {
     return no_slot;
   }
 
-  /// Which row of a line goes first: the step of its last use; whether it was used after that in which it
-  /// came and the next one, for which it may have been prefetched; and its number.
+  /// The order in which the rows of a line are replaced: by the step of the last use, later if the row was
+  /// used after the step that fetched it and the next one, for which it may have been prefetched; then by its
+  /// number.
   ROOST_FN std::uint64_t order_of(std::uint32_t row, std::uint32_t number, std::uint32_t now) const {
     const std::uint64_t used = peek(cache.used[row]);
     if (used != 0 && used + keeps_steps >= now) return ~std::uint64_t{0};
@@ -212,7 +214,7 @@ struct fetch_rows {
   }
 };
 
-/// Copies whole rows, word by word of 4 bytes: row i from `from.at(i)` to `to.at(i)`, where that is not null.
+/// Copies whole rows in words of 4 bytes: row i from `from.at(i)` to `to.at(i)`, unless that is null.
 template <class From, class To>
 struct copy_whole_rows {
   From from;
@@ -227,7 +229,7 @@ struct copy_whole_rows {
         reinterpret_cast<const std::uint32_t*>(from.at(i, false))[word];
   }
 };
-/// Rows one after the other.
+/// Consecutive rows.
 struct rows_in_order {
   std::byte* data;
   std::size_t stride;

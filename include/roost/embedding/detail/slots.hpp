@@ -11,12 +11,12 @@
 
 namespace roost::detail {
 
-/// What the steps of a lookup write for an id instead of a slot: that it has none, or, with this bit, where
-/// its key is among those that are missing.
+/// What the steps of a lookup write for an id instead of a slot: no_slot, or, with bit is_missing, the
+/// position of its key among the missing ones.
 inline constexpr std::uint32_t no_slot = ~0u, is_missing = 1u << 31;
 
 struct embedding_key {
-  std::uint64_t hash;  // of id and feature: for one feature a bijection of the id
+  std::uint64_t hash;  // of id and feature; for a given feature, a bijection of the id
   std::uint16_t feature;
 
   ROOST_FN friend bool operator==(const embedding_key& a, const embedding_key& b) {
@@ -54,7 +54,7 @@ struct embedding_slots {
   std::uint64_t* hashes;
   std::uint16_t* features;  // or null: all are 0
   std::uint32_t* steps;
-  std::uint64_t* scores;  // lookups, or a step and your score; or null
+  std::uint64_t* scores;  // lookups, or a step and the caller's score; or null
 
   struct home {
     std::uint32_t bucket, tag;
@@ -73,7 +73,7 @@ struct embedding_slots {
   }
 };
 
-/// The tags of a bucket that one of several lanes looks at.
+/// The tags of a bucket that one of several lanes compares.
 template <int Lanes>
 struct some_tags {
   static constexpr int words = static_cast<int>(embedding_slots::of_bucket) / 4 / Lanes;
@@ -93,7 +93,7 @@ struct some_tags {
     }
   }
 
-  /// A slot whose tag is that of a key, or no_slot; `has_more`: there may be others.
+  /// A slot with the tag of a key, or no_slot; `has_more`: there may be more.
   ROOST_FN std::uint32_t first(const embedding_slots::home& home, std::uint32_t lane, bool& has_more) const {
     for (int four = 0; four < words / 4; ++four) {
       const std::uint32_t equal = equal_tags(four, home.tag);
@@ -117,7 +117,7 @@ struct some_tags {
   }
 
  private:
-  /// Of four words, a bit for each byte that is equal: bit 8 * byte + word.
+  /// A bit for each byte of four words that is equal to the tag: bit 8 * byte + word.
   ROOST_FN std::uint32_t equal_tags(int four, std::uint32_t tag) const {
     std::uint32_t equal = 0;
     ROOST_UNROLL
@@ -138,13 +138,13 @@ struct some_tags {
 /// Keys of a batch that a lookup claims, those that are missing or all: a table of claims, and the chain of
 /// the missing keys of each bucket.
 struct claimed_keys {
-  std::uint64_t size = 0;            // of the next five
-  std::uint32_t* claims = nullptr;   // the number of an id with this key, and 1; 0: none
-  std::uint32_t* next = nullptr;     // missing key of the bucket: its position and 1; 0: none
-  std::uint32_t* slots = nullptr;    // what the key has or got; with is_missing: another key lost it
-  embedding_key* keys = nullptr;     // then: that one
+  std::uint64_t size = 0;           // of the next five
+  std::uint32_t* claims = nullptr;  // the number of an id with this key, plus 1; 0: none
+  std::uint32_t* next = nullptr;    // missing key of the bucket: its position plus 1; 0: none
+  std::uint32_t* slots = nullptr;   // the slot that the key has or gets; with is_missing: another key lost it
+  embedding_key* keys = nullptr;    // the key; or the key that lost the slot
   std::uint32_t* weights = nullptr;  // the key's lookups in this batch, or its greatest score; or null
-  std::uint32_t* heads = nullptr;    // of each bucket: the first position and 1; 0: none
+  std::uint32_t* heads = nullptr;    // of each bucket: the first position plus 1; 0: none
   std::uint32_t* any = nullptr;      // not 0: some key is missing
 };
 
@@ -165,7 +165,7 @@ struct lookup_sketch {
   }
 };
 
-/// The value of a lane of the group of `Lanes` neighbours.
+/// The value of a lane in this group of `Lanes` neighbours.
 template <int Lanes, class T>
 ROOST_FN T of_lane([[maybe_unused]] int lane, T value) {
 #if ROOST_ON_DEVICE
@@ -174,7 +174,7 @@ ROOST_FN T of_lane([[maybe_unused]] int lane, T value) {
   return value;
 }
 
-/// The least number of neighbours, known to all of them.
+/// The least of the neighbours' numbers, for all of them.
 template <class Team>
 ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
 #if ROOST_ON_DEVICE
@@ -202,10 +202,10 @@ struct find_embeddings {
   std::size_t n;
   std::uint32_t* found;
   const std::uint32_t* step;          // or null: nothing changes
-  std::uint32_t* any_missing;         // then: 1 if some key is not found
+  std::uint32_t* any_missing;         // if `step` is not null: becomes 1 if some key is not found
   const std::uint32_t* given_scores;  // of each id, or null
 
-  /// A group of eight lanes takes eight ids, each of which one lane hashes and all look for.
+  /// A group of eight lanes takes eight ids: each lane hashes one, and all lanes search for each.
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     constexpr int lanes = Team::size == 1 ? 1 : 8, of_group = lanes == 1 ? at_once : lanes;
@@ -285,8 +285,8 @@ struct find_embeddings {
   }
 };
 
-/// Claims the keys of ids that were not found, or all, and writes is_missing and the position where the slot
-/// of the id is.
+/// Claims the keys of ids that were not found, or all, and writes is_missing with the position where the id's
+/// slot will be.
 struct claim_keys {
   embedding_slots table;
   embedding_ids ids;

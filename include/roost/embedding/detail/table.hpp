@@ -9,7 +9,7 @@
 namespace roost {
 namespace detail {
 
-/// Begins a step: its number; forget_lookups: half of some of the counters of the sketch.
+/// Begins a step: counts it. forget_lookups halves some of the counters of the sketch.
 struct begin_step {
   embedding_state* state;
   ROOST_FN void operator()(std::size_t) const {
@@ -17,10 +17,10 @@ struct begin_step {
     state->any_missing = state->evicted_now = 0;
   }
 };
-/// Zeros where claims begin with them, if there will be some.
+/// Zeros the memory of claims, if there will be some.
 struct begin_claims {
   std::uint64_t* zeros;
-  const std::uint32_t* any_missing;  // or null: there are
+  const std::uint32_t* any_missing;  // or null: there are claims
   ROOST_FN void operator()(std::size_t i) const {
     if (any_missing == nullptr || *any_missing != 0) zeros[i] = 0;
   }
@@ -47,7 +47,7 @@ struct begin_update {
   }
 };
 
-/// Writes a new state; what it has counted is kept if `only_rates`.
+/// Writes a new state; the counts are kept if `only_rates`.
 struct write_state {
   embedding_state* target;
   embedding_state value;
@@ -119,7 +119,7 @@ struct write_embeddings {
     table.set_tag(slot, table.home_of(key.hash).tag);
   }
 };
-/// Whether entries can have these slots: each in the bucket of its key, and none twice.
+/// Whether a slot is not in the bucket of its key, or not after the previous slot.
 struct is_wrong_slot {
   embedding_slots table;
   embedding_ids ids;
@@ -341,7 +341,7 @@ void embedding_table<Place, Value>::put(const Place& place, const embedding_batc
   const auto rows = rows_of<Width>(ids, slots.data());
   find_rows<Width>(place, {table_, ids, n, slots.data(), &state->step, &state->any_missing, scores}, how.out);
 
-  // While a GPU finds: memory for what is missing.
+  // Allocates memory for missing keys while a GPU searches.
   array<detail::embedding_key, Place> keys(place, size);
   array<std::uint32_t, Place> memory(place, size * (weighs ? 4 : 3));
   const bool fetches = rows_.far != nullptr && how.fetches && !assigns;
@@ -616,7 +616,7 @@ std::size_t embedding_table<Place, Value>::restore(const Place& place,
   }
   place.for_each(n, detail::write_embeddings{table_, ids, slots.data(), entries.steps.data(),
                                              entries.scores.data(), same_slots});
-  if (same_slots) {  // a key that comes twice has but one slot
+  if (same_slots) {  // a key that occurs twice has only one slot
     array<std::uint32_t, Place> known(place, n);
     find(place, batch, known.span());
     if (place.sum(n, detail::is_elsewhere{slots.data(), known.data()}) != 0) {

@@ -5,15 +5,16 @@
 #include "roost/pair.hpp"
 
 // An update: gradients, sorted by slot, are added up in the order of the batch, and the optimizer changes
-// each row once. A tile is 32 of them. The sum of a slot that ends at most one tile after it began is made
-// where it began; longer ones have a partial sum for each tile, which a second kernel adds.
+// each row once. A tile is 32 gradients. If the gradients of a slot end at most one tile after they began,
+// the tile where they began computes their sum; otherwise each tile writes a partial sum, and a second kernel
+// adds these.
 
 namespace roost::detail {
 
 /// The slot of an id, and where its gradient is.
 using sorted_slot = pair<std::uint32_t, std::uint32_t>;
 
-/// The slot of id i and its bag; no_slot as the number after the last slot, so that few bits are sorted.
+/// The slot of id i and its bag; no_slot becomes the number after the last slot, so that few bits are sorted.
 struct slot_and_bag {
   const std::uint32_t* slots;
   const std::uint32_t* bag_of;  // or null: i
@@ -35,7 +36,7 @@ struct bag_of_id {
   }
 };
 
-/// Joins: the second kernel. ByRow: for rowwise_adagrad, which looks at whole rows.
+/// Joins: the second kernel. ByRow: for rowwise_adagrad, which needs whole rows.
 template <int Width, class Value, bool Joins, bool ByRow>
 struct sum_gradients {
   static constexpr int threads = 128, teams_at_once = Joins ? 1 : 6;
@@ -55,9 +56,9 @@ struct sum_gradients {
   optimizer how;
   embedding_state* state;
   std::uint32_t lanes;
-  float* partial;            // of each tile: of the sum that began before, and of that which goes on after it
-  std::uint32_t* long_sums;  // tiles where such a sum begins
-  std::size_t joined;        // how many of these are joined at a time
+  float* partial;            // two per tile: of the sum that began before it, and of the one that continues
+  std::uint32_t* long_sums;  // tiles where a sum that continues begins
+  std::size_t joined;        // how many long sums are joined at a time
 
   struct pieces {
     float* squares;  // of each group of lanes, run and lane; then the row's sum
@@ -83,7 +84,7 @@ struct sum_gradients {
         run(team, number, lane, mine);
       } else {
         const std::size_t count = state->long_sums;
-        // All lanes of a warp go round as often, as they wait for each other.
+        // All lanes of a warp do the same number of rounds, as they wait for each other.
         for (std::size_t k = 0; k < count; k += joined)
           run(team, number < joined && k + number < count ? long_sums[k + number] : no_tile, lane, mine);
       }
@@ -91,7 +92,7 @@ struct sum_gradients {
   }
 
  private:
-  /// Sorted slots that a group of lanes goes through: [first, last), the first run of which began before.
+  /// The sorted slots of a group of lanes: [first, last), whose first run may have begun before.
   struct range {
     std::size_t first, last;
     bool began_before, goes_on;
@@ -101,14 +102,14 @@ struct sum_gradients {
 
   ROOST_FN std::uint32_t slot_at(std::size_t e) const { return e < n ? sorted[e].key : absent; }
 
-  /// Its part of the tile: none of the run that the tile before has to its end, all of the last one if that
-  /// ends in the tile behind.
+  /// The sorted slots of a tile: without a run that the previous tile completes, and with all of the last run
+  /// if that ends in the next tile.
   ROOST_FN range range_of(std::size_t number) const {
     range r{smaller(number * tile, n), smaller((number + 1) * tile, n), false, false};
     if (r.first == r.last) return r;
     const std::uint32_t first = slot_at(r.first), last = slot_at(r.last - 1);
     const std::size_t end = r.last;
-    if (last != absent && slot_at(end) == last) {  // goes on
+    if (last != absent && slot_at(end) == last) {  // continues
       r.goes_on = !began_here(number, last) || slot_at(end + tile) == last;
       while (!r.goes_on && slot_at(r.last) == last) ++r.last;
     }
@@ -161,7 +162,7 @@ struct sum_gradients {
     of_lanes[0] = *kept += sum / static_cast<float>(rows.dim);
   }
 
-  /// f(i, slot, piece, sum) for the pieces of this lane of all sums that are complete here, the i-th.
+  /// f(i, slot, piece, sum) for this lane's pieces of the i-th sum that is complete here, for every i.
   template <class F>
   ROOST_FN void each_sum(std::size_t number, const range& r, std::uint32_t lane, const F& f) const {
     for (std::uint32_t piece = lane; piece < rows.dim / Width; piece += lanes) {
@@ -187,7 +188,7 @@ struct sum_gradients {
       for (int k = 0; k < at_once; ++k) {
         if (e + k < r.last && item[k].key != absent) gradient[k] = gradient_of(item[k].value, piece);
       }
-      // Half of the sums of a batch of four end there alone: their row is read beside the gradients.
+      // In half of the batches of four, exactly one sum ends: its row is read together with the gradients.
       std::uint32_t early = absent;
       ROOST_UNROLL
       for (int k = at_once - 1; k >= 0; --k) early = item[k + 1].key != item[k].key ? item[k].key : early;
@@ -250,7 +251,7 @@ struct sum_gradients {
     return g;
   }
 
-  /// A piece of a row: its weights, and what the optimizer keeps beside them.
+  /// A piece of a row: its weights, and the optimizer's state for them.
   struct row_piece {
     std::byte* row;
     floats<Width> w, first, second;

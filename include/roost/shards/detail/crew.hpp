@@ -24,7 +24,7 @@ struct piece {
   std::size_t bytes = 0;
 };
 
-/// What all shards have shared with each other: some numbers each.
+/// The numbers that the shards have shared with each other.
 class gathered {
  public:
   gathered(std::uint32_t shards, std::size_t each) : each_(each), words_(shards * each) {}
@@ -47,7 +47,7 @@ class gathered {
   std::vector<std::uint64_t> words_;
 };
 
-/// Thrown in a shard because another one has failed, whose exception is the one to report.
+/// Thrown in a shard because another one has failed; the exception of that one is reported.
 struct stopped_by_another {};
 
 /// Threads that run a function for several shards at once. The caller is the first shard's thread.
@@ -92,7 +92,7 @@ class crew {
     rethrow();
   }
 
-  // For the shards, while they run.
+  // Called by the shards, while they run.
 
   /// A barrier: returns when all have arrived. Throws stopped_by_another if one will not arrive.
   void meet() {
@@ -139,7 +139,7 @@ class crew {
   }
 
  private:
-  /// Polls some times, without the lock, before it sleeps.
+  /// Polls a few times, without the lock, before it sleeps.
   template <class IsOver>
   void wait_until(std::unique_lock<std::mutex>& hold, const IsOver& is_over) {
     if (patience_ != 0) {
@@ -210,20 +210,20 @@ class crew {
   std::mutex running_, lock_;
   std::condition_variable changed_;
   const std::function<void(std::uint32_t)>* job_ = nullptr;
-  // What waiting threads poll.
+  // Polled by waiting threads.
   std::atomic<std::uint64_t> jobs_{0}, meetings_{0};
   std::atomic<std::uint32_t> ended_{0};
   std::atomic<bool> failed_{false}, ending_{false};
-  std::vector<std::atomic<std::uint64_t>> scopes_left_;  // of each shard; all of one that has ended
+  std::vector<std::atomic<std::uint64_t>> scopes_left_;  // of each shard; the maximum once it has ended
   std::uint32_t met_ = 0;
   std::vector<std::exception_ptr> errors_;
-  // What shards show each other, in two alternating turns: no shard is two turns ahead of another, since they
+  // The words that shards share, in two alternating turns: no shard is two turns ahead of another, since they
   // meet in each.
   std::vector<std::uint64_t> notes_;
   std::vector<std::thread> threads_;
 };
 
-/// What a shard does whose place has one stream, and whose steps are not recorded: see gpu_shard.
+/// A shard whose place has one stream, and whose steps are not recorded: see gpu_shard.
 struct one_stream {
   void fork() {}
   void turn(std::uint32_t) {}
@@ -332,7 +332,7 @@ class host_shard : public crew_shard {
   const host* place_;
 };
 
-// What each shard has, in the collections of a call.
+// The parts of each shard in the collections of a call.
 
 /// A place that consists of shards.
 template <class T>

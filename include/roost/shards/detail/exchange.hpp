@@ -89,7 +89,7 @@ void swap_pieces(Me& me, const std::vector<piece>& out, const std::vector<piece>
   me.place().synchronize();
 }
 
-/// Where what arrives from each shard begins, and the end. `all`: how much each shard sends to each.
+/// Where the items from each shard begin, and the end. `all`: how much each shard sends to each.
 template <class Me>
 std::vector<std::uint64_t> begins_of_arrivals(const Me& me, const gathered& all) {
   std::vector<std::uint64_t> begins(me.count() + 1, 0);
@@ -130,7 +130,7 @@ struct write_bounds {
   }
 };
 
-/// What all shards send at once.
+/// The items that all shards send at once.
 struct sharded_batch {
   static constexpr std::uint64_t room_for_all = ~std::uint64_t{0};
   owners order;
@@ -138,7 +138,7 @@ struct sharded_batch {
   std::vector<std::uint64_t> sizes{};  // how many items each shard has
   std::uint64_t most = 0;              // of these
 
-  /// Takes a part of the items, of which each shard has told how many it has.
+  /// Sets the sizes for a part of the items, whose numbers all shards have shared.
   void take(const gathered& all, std::size_t first = 0, std::size_t count = ~std::size_t{0}) {
     sizes.clear();
     for (std::uint32_t s = 0; s < order.shards; ++s)
@@ -222,7 +222,7 @@ class items_by_region {
     std::uint64_t room, slots;
   };
 
-  const std::uint32_t regions, ranges;        // items are sent in so many ranges of regions
+  const std::uint32_t regions, ranges;        // items are sent in `ranges` ranges of regions
   const partitioned<Item, place_type> parts;  // the items of this shard, for all
   std::vector<part> from;                     // each shard
   std::size_t scratch_bytes = 0;

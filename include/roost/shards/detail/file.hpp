@@ -57,7 +57,7 @@ class sharded_files {
       throw_file_error(manifest(), "is no manifest of a sharded table");
   }
 
-  /// Calls take(source, pairs) for what a shard's file has: keys, then values.
+  /// Calls take(source, pairs) for the contents of a shard's file: keys, then values.
   template <class Take>
   void read(std::uint32_t shard, const Take& take) const {
     const path file = file_of(shard);

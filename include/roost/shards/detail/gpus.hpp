@@ -18,7 +18,7 @@ struct destroys_of_cuda {
 using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, destroys_of_cuda>;
 using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroys_of_cuda>;
 
-// Of the device that is current.
+// For the current device.
 inline owned_stream make_stream(int priority = 0) {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority),
@@ -59,7 +59,7 @@ struct gpu_lanes {
   std::vector<mark> marks;
   bool traced = false;
 
-  /// Of the device that is current.
+  /// For the current device.
   gpu_lanes() {
     int low = 0, high = 0;  // a sending kernel must not wait for the blocks of a computing one
     check(cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");

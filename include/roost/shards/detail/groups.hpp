@@ -198,7 +198,7 @@ struct write_query_of_match {
   }
 };
 
-/// The numbers of the queries of matches that lie in the order of the queries.
+/// For each match, the number of its query; matches are in the order of the queries.
 template <class T, class Place>
 array<T, Place> queries_of_matches(const Place& place, const array<std::uint64_t, Place>& offsets,
                                    std::size_t matches, T first = 0) {

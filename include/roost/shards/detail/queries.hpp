@@ -120,7 +120,7 @@ class sample_of_queries {
   std::optional<reading<sample_outcome, Place>> seen_;
 };
 
-/// Counts of keys that are not frequent: in the upper half of a word the sum of their squares.
+/// Counts of keys that are not frequent: the upper half of a word holds the sum of their squares.
 struct rare_counts {
   const std::uint64_t* counts;
   std::uint64_t least;
@@ -170,7 +170,7 @@ struct frequent_queries {
   std::size_t bytes() const { return keys.bytes() + (numbers ? numbers->bytes() : 0); }
 };
 
-/// Answers queries of frequent keys, and lists the others.
+/// Answers queries of frequent keys, and lists the rest.
 template <class Place, class Ref, class Queries, class Result, class Target>
 struct answer_frequent {
   using number_answer = write_value<std::uint32_t>;
@@ -190,7 +190,7 @@ struct answer_frequent {
   std::uint64_t* rest_size;
 
   struct pieces {
-    std::uint32_t* rank;  // among the tile's others; then their number
+    std::uint32_t* rank;  // of each query among those without a frequent key; last, their number
     std::uint64_t* first;
     deferred_query<typename Ref::key_type>* deferred;
   };
@@ -261,7 +261,7 @@ class lookup_by_owners {
                       partition_kind{.way_back = true, .one_pass = true, .may_count = false}>;
 
  public:
-  /// `ref`: of the table of this shard. `seed`: of the owners. `sizes`: of each shard the number of queries,
+  /// `ref`: of the table of this shard. `seed`: of the owners. `sizes`: for each shard, the number of queries
   /// and the bytes of its table.
   lookup_by_owners(Me& me, const Ref& ref, std::uint64_t seed, const gathered& sizes, const Answer& answer)
       : me_(me), place_(me.place()), ref_(ref), seed_(seed), sizes_(sizes), answer_(answer) {}
@@ -353,9 +353,9 @@ class lookup_by_owners {
     return overflowed->get() == 0;
   }
 
-  /// Answers what arrives, range by range, and sends the answers back. This shard's own queries are answered
-  /// with those of others in the same regions, which read the same part of the table; but its first range is
-  /// answered while queries are sent, and its last range while the last answers are sent.
+  /// Answers arriving queries, range by range, and sends the answers back. This shard's own queries are
+  /// answered with those of others in the same regions, which read the same part of the table; but its first
+  /// range is answered while queries are sent, and its last range while the last answers are sent.
   void answer_all(const sent_queries& items, std::vector<array<result, place_type>>& answers,
                   in_use_by_others<Me>& scope) {
     const std::uint32_t my = me_.number(), last = items.ranges - 1;
@@ -435,7 +435,7 @@ class lookup_by_owners {
               {answer_, target.first, numbers.data()});
   }
 
-  /// The same for queries without frequent keys, of which most have this many copies at most.
+  /// The same for queries without frequent keys, most of which have at most this many copies.
   template <class Queries>
   void send_rare(sharded_batch batch, std::uint64_t copies, const Queries& queries,
                  const answers_to<Answer>& target) {
@@ -473,7 +473,7 @@ class lookup_by_owners {
   const std::uint64_t seed_;
   const gathered& sizes_;
   const Answer answer_;
-  std::size_t held_ = 0;  // scratch memory while others send
+  std::size_t held_ = 0;  // memory held during the exchange
   std::size_t scratch_bytes_ = 0;
 };
 

@@ -8,7 +8,7 @@
 #include "roost/shards/detail/crew.hpp"
 
 #if defined(__CUDACC__)
-struct ncclComm;  // of nccl.h, which need not be there
+struct ncclComm;  // of nccl.h, which may be missing
 #endif
 
 // The shard of a process that is one of several.
@@ -87,7 +87,7 @@ struct rank_state {
   const Place place;
   std::unique_ptr<rank_transport> transport;
   std::mutex running;
-  bool broken = false;  // ranks do not agree on what comes next
+  bool broken = false;  // ranks no longer agree on the next call
 };
 
 template <class Place>
@@ -208,7 +208,7 @@ class rank_shard : public one_stream {
     return result;
   }
 
-  /// All share the reason for their failure, if they have failed.
+  /// Each rank that has failed shares the reason.
   [[noreturn]] void throw_failure(std::uint32_t failed, const char* why) {
     std::vector<std::uint64_t> mine(rank_text_words, 0), all(rank_text_words * count());
     if (why != nullptr) std::strncpy(reinterpret_cast<char*>(mine.data()), why, rank_text_words * 8 - 1);

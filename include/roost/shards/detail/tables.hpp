@@ -112,7 +112,7 @@ auto bring_first_items(Me& me, const Source& source, std::uint64_t seed) {
   });
 }
 
-/// Whether a table is no multimap.
+/// Whether a table is not a multimap.
 template <class Table>
 concept has_one_value_a_key = !requires(const Table& table) { table.key_count(); };
 
@@ -176,13 +176,13 @@ class tables_of_shards {
  public:
   using shard_type = typename Shards::shard_type;
 
-  /// `name`: of the sharded table, for what its calls throw.
+  /// `name`: of the sharded table, for error messages.
   explicit tables_of_shards(const char* name) : name_(name) {}
 
   /// Whether there are no tables: then only size() and the like, check() and build() may be called.
   bool empty() const { return shards_ == 0; }
   std::size_t size() const { return size_; }
-  std::size_t slots() const { return slots_; }  // of multimaps the number of different keys
+  std::size_t slots() const { return slots_; }  // for multimaps, the number of distinct keys
   std::size_t bytes() const { return bytes_; }
   double load_factor() const { return load_factor_; }
 
@@ -309,7 +309,7 @@ class tables_of_shards {
     }
   }
 
-  /// Of all shards together.
+  /// Adds up the sizes of all shards.
   void note_sizes(shard_type& me, const Table& mine) {
     std::uint64_t slots = 0;
     if constexpr (has_one_value_a_key<Table>) {

@@ -38,7 +38,7 @@ struct alignas(16) block {
   ROOST_FN bool has(std::uint32_t voxel) const { return (voxels >> voxel & 1) != 0; }
 };
 
-/// What can go wrong in a build: bits of index_state::failed.
+/// The failures of a build: bits of index_state::failed.
 enum build_failure : std::uint32_t {
   too_wide = 1,  // keys of superblocks would be too long
   too_many = 2,  // superblocks or blocks for the memory
@@ -154,7 +154,7 @@ void launch(const Place& place, std::size_t teams, const Kernel& kernel) {
   }
 }
 
-/// The i-th coordinate of a source; false if there is none. (Most sources have all.)
+/// The i-th coordinate of a source; false if there is none. (Most sources omit none.)
 template <class Source, int D>
 ROOST_FN bool give(const Source& source, std::uint64_t i, coordinate<D>& result) {
   if constexpr (requires { source.give(i, result); }) {
@@ -249,7 +249,7 @@ struct measure_box {
   }
 
  private:
-  /// A number of a coordinate, the batch first, as one without sign in the same order.
+  /// A number of a coordinate (the batch is first) as an unsigned number in the same order.
   ROOST_FN static std::uint32_t turned(const coordinate<D>& c, int axis) {
     return static_cast<std::uint32_t>(axis == 0 ? c.batch : c.at[larger(axis, 1) - 1]) ^ index_state<D>::sign;
   }
@@ -456,7 +456,8 @@ struct mark_voxels {
   }
 };
 
-/// The things of a tile and of all earlier ones, counted in one pass: teams take tiles as they begin.
+/// Counts things in a tile and in all earlier ones, in one pass: teams take tiles in the order in which they
+/// begin.
 struct tile_counts {
   std::uint64_t* shared;  // two words, one for each call of `turns`
   std::uint32_t* before;  // each thing of the tile
@@ -464,8 +465,8 @@ struct tile_counts {
   ROOST_FN tile_counts(scratch_memory& memory, std::uint32_t tile)
       : shared(memory.take<std::uint64_t>(2)), before(memory.take<std::uint32_t>(tile)) {}
 
-  /// before[i] = the sum of count(j) for all j < i, for all i < n. Returns what all earlier tiles count;
-  /// `of_tile`: what this one does.
+  /// before[i] = the sum of count(j) for all j < i, for all i < n. Returns the count of all earlier tiles;
+  /// `of_tile`: the count of this one.
   template <class Team, class Count>
   ROOST_FN std::uint64_t add_up(const Team& team, const earlier_teams& turns, std::uint64_t turn,
                                 std::uint32_t n, const Count& count, std::uint32_t& of_tile) const {

@@ -202,7 +202,7 @@ __device__ void fetch_piece(T* to, const T* from, bool there) {
   __pipeline_memcpy_async(to, from, 16, there ? 0 : 16);
 }
 
-/// Rows of numbers, with zeros behind them to the next 16 bytes.
+/// Rows of numbers, padded with zeros to a multiple of 16 bytes.
 template <class T>
 struct pad_rows {
   const T* from;
@@ -213,12 +213,12 @@ struct pad_rows {
   }
 };
 
-/// The product of a block by the means of the device that it is compiled for. The host does not know which
-/// one runs, but that warp groups have much shared memory.
+/// The product of a block with the instructions of the device that it is compiled for. The host does not know
+/// which one runs, only that devices with warp groups have much shared memory.
 template <class ByWarps, class ByGroups, bool Groups>
 struct either_product {
   using block = std::conditional_t<Groups && ROOST_WGMMA, ByGroups, ByWarps>;
-  /// The shared memory of a block that takes `more` beside its product; it can have `most`.
+  /// The shared memory of a block that needs `more` besides its product; `most` is available.
   static std::size_t scratch_bytes(std::size_t more, std::size_t most) {
     const std::size_t bytes = more + (Groups ? std::max(ByWarps::bytes, ByGroups::bytes) : ByWarps::bytes);
     return bytes <= most ? bytes : more + ByWarps::bytes;
@@ -377,7 +377,7 @@ struct convolve_rows {
                                std::uint32_t word, std::uint32_t panel, std::uint32_t offsets,
                                std::uint32_t of_my_rows, int slices) const {
     const std::uint32_t thread = threadIdx.x;
-    // What this thread loads next: pieces of some rows, of the first remaining offset.
+    // The next loads of this thread: pieces of some rows, for the first remaining offset.
     constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
     const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
     static_assert(block::slice * Columns / piece % threads == 0);
@@ -656,8 +656,8 @@ struct add_parts {
   ROOST_FN void operator()(std::size_t i) const { result[i] = sum_of(i); }
 };
 
-/// The same of rows of columns, with the bias of each; rows that a fixed capacity has room for stay as they
-/// are.
+/// The same for rows of columns, with the bias of each column; unused rows of a fixed capacity are not
+/// changed.
 template <class Sum, class T>
 struct add_splits {
   add_parts<Sum> of;
@@ -683,10 +683,10 @@ struct conv_backend<cuda> {
                                 std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
   static constexpr const char* types = "__half, __nv_bfloat16, float or double";
 
-  /// As far as the host knows.
+  /// An upper bound: the host does not know the actual number.
   static std::uint64_t rows_of(const std::uint64_t*, std::uint64_t most) { return most; }
 
-  /// f(conv_width) for the widest of this number of columns.
+  /// f(conv_width) with the widest tile for this number of columns.
   template <class T, class F>
   static void with_product(const cuda& place, const conv_channels& channels, std::size_t columns,
                            const F& f) {

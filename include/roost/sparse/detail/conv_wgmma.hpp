@@ -174,7 +174,7 @@ struct warp_group_product {
 
  private:
   static constexpr std::uint64_t units(int numbers) { return static_cast<std::uint64_t>(numbers) * 2 / 16; }
-  /// Of swizzled rows in consecutive groups of 8: the distances between groups, and, turned, between 64
+  /// For swizzled rows in consecutive groups of 8: the distances between groups, and, turned, between 64
   /// numbers of all rows and the next.
   __device__ static std::uint64_t descriptor(const T* memory) {
     const auto address = static_cast<std::uint64_t>(__cvta_generic_to_shared(memory));

@@ -72,7 +72,7 @@ struct morton {
     for (int b = 0; b < superblock_bits; ++b) bits |= (position & 1u << b) << b * (D - 1);
     return bits << (D - 1 - axis);
   }
-  /// The way back.
+  /// The inverse.
   ROOST_FN static std::uint32_t position(int axis, std::uint32_t code) {
     std::uint32_t bits = 0;
     ROOST_UNROLL
@@ -149,7 +149,7 @@ struct grid {
     return locate(distances, result);
   }
 
-  /// The way back.
+  /// The inverse.
   ROOST_FN coordinate<D> coordinate_of(const cell& source) const {
     coordinate<D> result;
     result.batch = static_cast<std::int32_t>(static_cast<std::uint32_t>(origin[0]) + field(0, source.key));

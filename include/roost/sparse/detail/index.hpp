@@ -145,7 +145,7 @@ struct good_row {
   }
 };
 
-/// What coordinate_index::ref() returns.
+/// Returned by coordinate_index::ref().
 template <int D, class Points>
 class voxel_ref {
  public:
@@ -184,7 +184,7 @@ class voxel_ref {
   const std::uint64_t* size_;
 };
 
-/// What a coordinate_index stores: blocks or points, and the coordinate of each row.
+/// The contents of a coordinate_index: blocks or points, and the coordinate of each row.
 template <int D, class Place>
 class voxel_table {
   using state = index_state<D>;

@@ -57,7 +57,7 @@ coordinate_box<D> everywhere() {
 // has few offsets. Rows stay in their group, whose neighbours are in the cache at the same time.
 
 /// order[p]: the row at position p. Rows are sorted by their masks as numbers of a Gray code, whose first
-/// digits are the offsets near the kernel's centre: then masks that follow each other differ little.
+/// digits are the offsets near the kernel's centre: then consecutive masks differ little.
 struct order_by_masks {
   static constexpr int threads = 512, each = 16, group = threads * each;
   using sort = cub::BlockRadixSort<std::uint32_t, threads, each, std::uint16_t>;
@@ -65,7 +65,7 @@ struct order_by_masks {
   const std::uint32_t* masks;
   std::uint32_t words;
   int bits;                 // of a mask's first word
-  std::uint8_t digits[32];  // the bit that is each digit, the first one first
+  std::uint8_t digits[32];  // which bit of the mask each digit is, the first digit first
   const std::uint64_t* count;
   std::uint64_t most;
   std::uint32_t* order;
@@ -148,7 +148,7 @@ struct neighbour_arrays {
   }
 };
 
-/// What a kernel_map stores: the neighbours of each output row, and what its options add to them.
+/// The contents of a kernel_map: the neighbours of each output row, and the tables that its options request.
 template <int D, class Place>
 class neighbour_table {
   using index_type = coordinate_index<D, Place>;
@@ -378,7 +378,7 @@ class neighbour_table {
     const std::size_t most = inverse ? inputs_most_ : outputs_most_;
     if (most == 0) return;
     auto& to = inverse ? inverse_ : forward_;
-    if (sources.device_size() == nullptr) {  // nothing is found there
+    if (sources.device_size() == nullptr) {  // nothing will be found
       place.fill(to.rows.data(), 0xff, to.rows.bytes());
       return place.fill(to.masks.data(), 0, to.masks.bytes());
     }

@@ -14,7 +14,7 @@ template <int D>
 struct window {
   static constexpr int size_most = 5;
   int size[D], stride[D], dilation[D], padding[D];
-  int shift[D];  // the stride's logarithm, or -1 if that is no number
+  int shift[D];  // the stride's logarithm, or -1 if that is not an integer
 
   ROOST_FN int volume() const {
     int result = 1;
@@ -330,7 +330,7 @@ struct begin_of_offset {
 
 // The output voxels of a convolution.
 
-/// Where a voxel may be.
+/// Whether a voxel is inside the bounds of outputs.
 template <int D>
 struct inside_bounds {
   coordinate_box<D> bounds;
@@ -390,7 +390,7 @@ struct reached_voxels {
     return here && rest == 0 && inside(result);
   }
 
-  /// Whether the voxels that read a source fill a box, so that its corners tell all of it.
+  /// Whether the voxels that read a source fill a box, which its corners determine.
   ROOST_FN bool has_boxes() const {
     bool all = true;
     for (int a = 0; a < D; ++a) all &= window.dilation[a] == 1 || window.size[a] == 1;

@@ -4,7 +4,7 @@
 #include "roost/detail/table/slots.hpp"
 #include "roost/stadium/detail/ticket_board.hpp"
 
-// What the bulk calls of stadium_map run on a place.
+// The kernels of stadium_map's bulk calls.
 
 namespace roost::detail {
 
@@ -53,7 +53,7 @@ struct count_left_most {
 /// Counts the tickets of present keys in a word, or those of erased keys.
 struct tickets_of_word {
   const std::uint64_t* words;
-  std::uint64_t lowest;  // bit of each ticket
+  std::uint64_t lowest;  // lowest bit of each ticket
   bool erased;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     const std::uint64_t word = shared_access::load(words + i);

@@ -49,7 +49,7 @@ class stadium_table {
     where.at_rest = known_.has_value();  // no ref for changes exists
     return {where, plan_};
   }
-  /// Somebody may change the table from now on.
+  /// Refs may change the table from now on.
   void forget() { known_ = std::nullopt; }
 
   std::size_t capacity() const { return plan_.slots(); }
@@ -86,7 +86,7 @@ class stadium_table {
     return {queries.size(), sum[0], sum[1], sum[2], sum[3], copy_to_host(place, most)[0]};
   }
 
-  /// Whether each ticket is in a state that lasts, and none lies outside the slots.
+  /// Whether no ticket is in a transient state, and none is outside the slots.
   bool good_tickets(const Place& place) const {
     return place.sum(words_.size(), bad_word{words_.data(), plan_, plan_.tickets.lowest()}) == 0;
   }
@@ -121,7 +121,7 @@ class stadium_table {
     const bool is_empty = known_->live + known_->erased == 0;  // then no body is read
     bulk_options chosen = how;
     if (grows && how.path == path::streamed)
-      chosen.path = path::regional;  // since the map may have to grow meanwhile
+      chosen.path = path::regional;  // since the map may have to grow during the insert
     auto regions = regions_for(place, n, chosen, !grows, {.in = !is_empty, .out = true}, [&] { return n; });
     std::size_t first = 0;
     if (asks_for_regions(how.path) ||
@@ -210,7 +210,7 @@ class stadium_table {
   using counts_of_put = array<put_counts, Place>;
 
   struct slots_in_use {
-    std::size_t live = 0, erased = 0;  // erased: at most
+    std::size_t live = 0, erased = 0;  // erased: an upper bound
   };
 
   stadium_table(const Place& place, const ticket_board::plan& plan, const stadium_options& options,
@@ -240,7 +240,7 @@ class stadium_table {
     const auto keys = static_cast<double>(n);
     double slots = std::floor(keys / options.load_factor);
     for (int i = 0; i < 2 && std::floor(options.load_factor * slots) < keys; ++i)
-      ++slots;  // whatever rounding does
+      ++slots;  // in spite of rounding
     return slots;
   }
 
@@ -305,7 +305,7 @@ class stadium_table {
     place.launch(larger(teams_least, ceil_div<std::size_t>(source.size(), tile)), scratch_bytes_of(run), run);
   }
 
-  /// Inserts by insert(), which returns what its teams counted. If it fails, that is not known.
+  /// Calls insert(), which returns the counts of its teams. If it throws, the counts are unknown.
   template <class Insert>
   put_counts noting_inserted(insert_report& report, const Insert& insert) {
     const auto before = std::exchange(known_, std::nullopt);
@@ -335,8 +335,8 @@ class stadium_table {
     }
   }
 
-  /// Inserts the pairs of a source from `first` on, which moves on, region by region. False if memory ran out
-  /// for the path that was chosen automatically: then the direct path, which needs none, goes on.
+  /// Inserts the pairs of a source from `first` on, region by region, and advances `first`. False if memory
+  /// ran out for a path that was chosen automatically: then the direct path, which needs none, continues.
   template <class Change, class Source>
   bool put_by_region(const Place& place, const Source& source, stadium_regions<Place>& regions,
                      const Change& change, const bulk_options& how, bool grows, std::size_t& first,
@@ -395,8 +395,7 @@ class stadium_table {
     if (sum.left == 0) return;
     if (sum.left <= left.size())
       return put(place, some_items{left.data(), {}, 0, sum.left}, change, false, report);
-    // It is not known which ones: all pairs are inserted again, which leaves those already stored as they
-    // are.
+    // Which pairs these are is unknown: all are inserted again, which does not change those already stored.
     using again = std::conditional_t<Change::searches, Change, typename ref_type::keep>;
     put(place, some_items{parts.items(), {}, 0, parts.extent()}, again(), false, report);
   }
@@ -422,7 +421,7 @@ class stadium_table {
   void sweep_if_it_pays(const Place& place, insert_report& report) {
     if (!known_) count_slots(place);
     if (!sweep_pays()) return;
-    count_slots(place);  // to be sure: inserts use such slots
+    count_slots(place);  // inserts may have used such slots
     unswept_ = smaller(unswept_, known_->erased);
     if (!sweep_pays()) return;
     try {

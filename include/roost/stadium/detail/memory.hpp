@@ -33,7 +33,7 @@ class body_memory {
   std::size_t near_size() const { return near_size_; }
   std::size_t near_bytes() const { return near_.bytes(); }
   std::size_t far_bytes() const { return (size_ - near_size_) * sizeof(T); }
-  /// Of all its memory, including what it no longer uses.
+  /// All its memory, including memory that is no longer used.
   std::size_t bytes() const { return near_.bytes() + far_bytes(); }
 
   /// Whether make_room() can be called.

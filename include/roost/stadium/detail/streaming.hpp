@@ -75,7 +75,7 @@ class staging<cuda> {
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
-  /// As for a host; work() queues kernels on the place's stream. Asynchronous: later work on the stream waits
+  /// Like a host's; work() queues kernels on the place's stream. Asynchronous: later work on the stream waits
   /// for all copies.
   template <class Piece, class Work>
   void each(std::size_t count, const Piece& piece, const Work& work) {
@@ -188,7 +188,7 @@ class stadium_regions : public all_regions<Place> {
   }
 
   bool streams() const { return staging_ != nullptr; }
-  /// Sets what must be copied from now on.
+  /// Sets which bodies must be copied from now on.
   void copies(staged_copies copies) { copies_ = copies; }
 
   template <class Ref>

@@ -17,7 +17,7 @@ namespace roost {
 
 namespace detail {
 
-/// Bytes that other threads may change meanwhile, in words as large as alignment and size allow.
+/// Bytes that other threads may change concurrently, in words as large as alignment and size allow.
 template <std::size_t Alignment, std::size_t Bytes>
 struct shared_bytes {
   static constexpr std::size_t unit = (Alignment | Bytes) & ~((Alignment | Bytes) - 1);
@@ -27,7 +27,7 @@ struct shared_bytes {
                                             std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
   static constexpr int count = Bytes / sizeof(word);
 
-  /// Acquire: comes before all accesses that follow.
+  /// Acquire: whether loads have acquire order.
   template <bool Acquire>
   ROOST_FN static void load(const void* source, void* target) {
     if constexpr (Bytes > large) {
@@ -55,8 +55,8 @@ struct shared_bytes {
   static constexpr std::size_t piece = 16;
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
 
-  /// Large ones are copied part by part: registers hold no more, and a compiler takes minutes for code
-  /// without a loop.
+  /// Large values are copied part by part: they do not fit in registers, and a compiler takes minutes for
+  /// code without a loop.
   static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
   template <class F>
   ROOST_FN static void for_each_part(const F& f) {
@@ -134,25 +134,25 @@ struct shared_bytes {
 /// pair, is mostly read only if it has the wanted key, and an insert only writes it.
 ///
 /// The table is regions of a prime number of slots. The leading bits of a key's hash choose its home region,
-/// the next ones its first slot there, and others a stride: double hashing inside the region (III.A; a table
-/// of one region is the paper's). A key whose home region is full goes to the next one, cyclically.
+/// the next ones its first slot there, and further bits a stride: double hashing inside the region (III.A; a
+/// table of one region is the paper's). A key whose home region is full goes to the next one, cyclically.
 ///
 /// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND sets
 /// the ticket's info bits and announces the body. An erased slot is available again, but keeps its body's
 /// key: while threads change single keys, only that key comes back to it. So the key of a body never changes
-/// while a reader reads it. Bulk inserts, which overlap with nothing else, use such slots for any key.
+/// while a reader reads it. Bulk inserts, during which nothing else may run, use such slots for any key.
 ///
 /// Beyond the paper, whose inserts take only new keys, there are `guards`: sequence locks chosen by a key's
 /// hash. A thread that inserts a possibly present key, or assigns, holds the key's guard, so that no slot
 /// still without a body can belong to this key. A reader that has found the key takes its value if the guard
-/// has not changed meanwhile. Lookups of absent keys, erase and insert_new never read a guard.
+/// has not changed since. Lookups of absent keys, erase and insert_new never read a guard.
 struct ticket_board {
   static constexpr const char* name = "ticket_board";
   using shared = detail::shared_access;
 
   /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had
-  /// no body yet (the paper's access bit the other way round). Above: info bits of the key's hash. Slots that
-  /// were never used have all bits set.
+  /// no body yet (the inverse of the paper's access bit). Above: info bits of the key's hash. Slots that were
+  /// never used have all bits set.
   struct shape {
     static constexpr std::uint64_t available = 1, no_body = 2;
     std::uint32_t width;  // of a ticket: the paper's ticket, and the access bit
@@ -298,10 +298,10 @@ class ticket_board::reader {
     return result;
   }
 
-  /// What a lookup of a key costs.
+  /// The cost of a lookup of a key.
   struct cost {
-    std::uint64_t tickets = 0;  // that it looks at
-    std::uint64_t bodies = 0;   // that it reads
+    std::uint64_t tickets = 0;
+    std::uint64_t bodies = 0;
     bool found = false;
   };
   ROOST_FN cost cost_of(const Key& key) const {
@@ -329,8 +329,8 @@ class ticket_board::reader {
   ROOST_FN bool erased(std::uint64_t slot) const { return erased_at(cursor_at(slot)); }
   ROOST_FN Key key_at(std::uint64_t slot) const { return key_of(body_of_slot(slot)); }
   ROOST_FN Value value_at(std::uint64_t slot) const { return value_of(body_of_slot(slot)); }
-  /// Calls f(key, value) with the pair of a slot, if there is one; the pair is consistent, whatever others
-  /// change meanwhile.
+  /// Calls f(key, value) with the pair of a slot, if there is one; the pair is consistent, whatever other
+  /// threads change concurrently.
   template <class F>
   ROOST_FN void visit(std::uint64_t slot, const F& f) const {
     const cursor here = cursor_at(slot);
@@ -344,7 +344,7 @@ class ticket_board::reader {
   ROOST_FN const memory& where() const { return memory_; }
 
  protected:
-  /// What a key's hash determines.
+  /// The parts of a key's hash.
   struct hashes {
     decltype(hash_of(std::declval<Key>())) first;  // home region and slot
     std::uint64_t second;                          // stride, guard, info bits
@@ -454,13 +454,13 @@ class ticket_board::reader {
     return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
   }
 
-  // Bodies. Other threads may write only to the value meanwhile.
+  // Bodies. During a read, other threads may write only to the value.
 
   static constexpr bool small = sizeof(item) <= 32;  // read at once
   static constexpr std::size_t key_bytes =
       small ? sizeof(item) : detail::ceil_div(sizeof(Key), alignof(item)) * alignof(item);  // in whole words
   static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
-  static constexpr std::size_t value_alignment = alignof(item) | value_at_byte;  // as shared_bytes takes it
+  static constexpr std::size_t value_alignment = alignof(item) | value_at_byte;  // as shared_bytes expects it
   ROOST_FN static const unsigned char* value_bytes(const item* position) {
     return reinterpret_cast<const unsigned char*>(position) + value_at_byte;
   }
@@ -505,13 +505,13 @@ class ticket_board::reader {
     return same_key(key_of(body_at(here)), key);
   }
 
-  /// Orders reading a ticket before reading its body. A second load, with acquire, is cheaper than acquire
-  /// loads for every ticket, or a fence.
+  /// Orders reading a ticket before reading its body. A second load with acquire order is cheaper than
+  /// acquire loads of every ticket, or a fence.
   ROOST_FN void observe(const cursor& here) const {
     if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(here)));
   }
 
-  /// Whether a slot belongs to the key; if so, also its value, or nothing if the key was erased meanwhile. A
+  /// Whether a slot belongs to the key; if so, also its value, or nothing if the key has been erased since. A
   /// value of one word is right as read if the key is still present then; larger values need the guard.
   ROOST_FN bool read(const cursor& here, const Key& key, const hashes& mine, found<Value>& result) const {
     Value value;
@@ -532,12 +532,12 @@ class ticket_board::reader {
       const std::uint32_t before = shared::load(guard);
       detail::observe(position);  // the body to which ticket and guard refer
       if (!load_if_of(position, key, value)) return false;
-      detail::observe(position);  // later reads come after it
+      detail::observe(position);  // later reads are after it
       if (before % 2 == 0 && shared::load(guard) == before) {
         result = found<Value>(value);
         return true;
       }
-      // If writers leave no gap, a reader waits for its turn, as they do.
+      // If writers leave no gap, a reader waits for its turn like a writer.
       const auto take_value = [&] {
         if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(position));
       };
@@ -562,7 +562,7 @@ class ticket_board::reader {
   plan plan_;
 };
 
-/// What stadium_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels
+/// Returned by stadium_map::ref(): lookups and changes of single keys, from any number of threads of kernels
 /// and of the host at once. Each operation is linearizable. Lookups of absent keys, erase and insert_new are
 /// lock-free; the others wait for threads that are changing a key of the same guard. Trivially copyable;
 /// valid while its map exists and is not rehashed.
@@ -598,7 +598,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return put<among_all>(key, value, apply<F>{f});
   }
 
-  /// What insert_and_find returns.
+  /// The result of insert_and_find.
   struct inserted_or_found {
     insertion what;
     Value value;  // of the key after the call; the argument if the table is full
@@ -690,7 +690,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return fill(position, hashes_of(key), key, value);
   }
 
-  // The building blocks of a sweep, which overlaps with nothing else.
+  // The building blocks of a sweep, during which nothing else may run.
 
   using base::cursor_at, base::erased_at, base::occupied_at;
   /// The probe sequence of a slot's key in the slot's region, up to the slot: calls visit(cursor) for the
@@ -809,8 +809,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return false;
   }
 
-  /// One try to change the ticket of an available slot. By compare-and-swap, not by the paper's AND, which
-  /// would also take a slot that was used and erased since it was read.
+  /// One attempt to change the ticket of an available slot. By compare-and-swap, not by the paper's AND,
+  /// which would also take a slot that was used and erased since it was read.
   struct taking {
     bool is_available;
     bool is_done;  // if false although the slot is available: another ticket in the same word has changed
