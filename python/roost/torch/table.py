@@ -158,8 +158,8 @@ class _Batch:
         table._same_device(weights, "per_sample_weights")
         if weights.shape != self.shape:
             raise ValueError(
-                f"{what} of shape {tuple(weights.shape)} for ids of shape {tuple(self.shape)}; give one number "
-                "for each id"
+                f"{what} of shape {tuple(weights.shape)} for ids of shape {tuple(self.shape)}; give one "
+                "number for each id"
             )
         return weights
 

@@ -137,8 +137,8 @@ class _MapLayer(SparseModule):
         theirs = there.ksize, there.dilation, there.spatial_shape, len(there.indices)
         if ours != theirs:
             raise ValueError(
-                f"{key} is there for a kernel, a dilation, a spatial_shape and a number of voxels of {theirs}; "
-                f"here they are {ours}: give another indice_key"
+                f"{key} is there for a kernel, a dilation, a spatial_shape and a number of voxels of "
+                f"{theirs}; here they are {ours}: give another indice_key"
             )
 
     def _shape_repr(self):
@@ -282,8 +282,8 @@ class SparseConvolution(_MapLayer):
             )
         if data.ksize != self.kernel_size or data.out_spatial_shape != x.spatial_shape:
             raise ValueError(
-                f"{key} is that of a kernel of {data.ksize} to a spatial_shape of {data.out_spatial_shape}; here "
-                f"they are {self.kernel_size} and {x.spatial_shape}"
+                f"{key} is that of a kernel of {data.ksize} to a spatial_shape of {data.out_spatial_shape}; "
+                f"here they are {self.kernel_size} and {x.spatial_shape}"
             )
         map = data.map.transposed()
         features = self._through(map, self._in_rows_of(map.inputs, x, key))

@@ -118,8 +118,8 @@ class SparseConvTensor:
             )
         if len(shape) != indices.shape[1] - 1 or not 1 <= len(shape) <= 4:
             raise ValueError(
-                f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch and "
-                "1 to 4 axes, and the extent of each axis"
+                f"{what}: spatial_shape={shape} for indices of {indices.shape[1]} columns; give the batch "
+                "and 1 to 4 axes, and the extent of each axis"
             )
         if self._features.shape[0] != indices.shape[0]:
             raise ValueError(
@@ -257,8 +257,8 @@ class SparseConvTensor:
         extents = self.batch_size, *self.spatial_shape
         if min(least) < 0 or any(last >= extent for last, extent in zip(greatest, extents)):
             raise ValueError(
-                f"{what}: voxels from {least[: axes + 1]} to {greatest[: axes + 1]}, beyond {self.batch_size} "
-                f"batches of spatial_shape {self.spatial_shape}"
+                f"{what}: voxels from {least[: axes + 1]} to {greatest[: axes + 1]}, beyond "
+                f"{self.batch_size} batches of spatial_shape {self.spatial_shape}"
             )
         return index
 
