@@ -44,7 +44,7 @@ def _shades(image, white, what):
             "(height, width, 4), 16 x 16 to 2^28 pixels"
         )
     if white is None:
-        white = np.iinfo(kind).max if kind.kind == "u" else 255 if kind.kind == "i" else 1.0
+        white = float(np.iinfo(kind).max) if kind.kind == "u" else 255 if kind.kind == "i" else 1.0
     white = real_number(white, f"{what}: white", 0, np.inf, "give the number of the lightest shade")
     least, most = array.min(), array.max()
     if not (least >= 0 and most <= white * (1 + 1e-6)):
@@ -90,14 +90,15 @@ class Match:
         if array.ndim != 2 or array.shape[1] != 2:
             raise ValueError(f"{what}: points of shape {array.shape}; give x and y of each: shape (n, 2)")
         moved = np.column_stack([array, np.ones(len(array))]) @ matrix.T
-        return moved[:, :2] / moved[:, 2:]
+        return moved[:, :2] / np.where(moved[:, 2:] > 0, moved[:, 2:], np.nan)
 
     def to_reference(self, points):
-        """Where points of the query, of shape (n, 2), lie in the reference."""
+        """Where points of the query, of shape (n, 2), lie in the reference. NaN for those on or beyond the
+        horizon of a perspective map, which is far outside of the query."""
         return self._moved(points, self.matrix, "to_reference")
 
     def to_query(self, points):
-        """Where points of the reference, of shape (n, 2), lie in the query."""
+        """Where points of the reference, of shape (n, 2), lie in the query. NaN as to_reference()."""
         return self._moved(points, None if self.matrix is None else np.linalg.inv(self.matrix), "to_query")
 
 
