@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include "apps.hpp"
@@ -29,13 +30,8 @@ struct voxel_solid {
 struct fine_mesh {
   std::vector<vec3> at;
   std::vector<std::uint32_t> corners;
+  bounds box{};     // of the corners
   double blur = 0;  // how far a corner may lie from where it was given
-
-  bounds box() const {
-    bounds result;
-    for (const auto corner : corners) result.add(at[corner]);
-    return result;
-  }
 };
 
 /// Cuts the triangles that cross a plane, along it. Where an edge is cut depends on its ends alone, so the
@@ -74,18 +70,21 @@ void cut(fine_mesh& mesh, std::size_t axis, double plane) {
 /// What lies outside of a box is laid flat onto its sides: that moves no point of the surface through the
 /// inside of the box, so there everything is as it was, in floats, too.
 void lay_within(fine_mesh& mesh, const bounds& limits) {
-  const bounds box = mesh.box();
-  double farthest = 0;
-  for (std::size_t k = 0; k < 3; ++k) {
-    if (box.low[k] < limits.low[k]) cut(mesh, k, limits.low[k]);
-    if (box.high[k] > limits.high[k]) cut(mesh, k, limits.high[k]);
-    farthest = std::max({farthest, std::abs(box.low[k]), std::abs(box.high[k])});
-  }
-  for (auto& p : mesh.at) {
-    const vec3 was = p;
+  const auto laid = [&](vec3 p) {
     for (std::size_t k = 0; k < 3; ++k) p[k] = std::clamp(p[k], limits.low[k], limits.high[k]);
-    if (p != was) mesh.blur = std::ldexp(farthest, -50);  // of the edges that were cut
+    return p;
+  };
+  auto& [low, high] = mesh.box;
+  if (low == laid(low) && high == laid(high)) return;
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (low[k] < limits.low[k]) cut(mesh, k, limits.low[k]);
+    if (high[k] > limits.high[k]) cut(mesh, k, limits.high[k]);
+    const double farthest = std::max(std::abs(low[k]), std::abs(high[k]));
+    mesh.blur = std::max(mesh.blur, std::ldexp(farthest, -50));  // of the edges that were cut
   }
+  for (auto& p : mesh.at) p = laid(p);
+  low = laid(low);
+  high = laid(high);
 }
 
 /// The meshes that Python passes; of those that reach far out of what the result can need, what matters
@@ -97,21 +96,25 @@ std::vector<fine_mesh> meshes_of(const nb::list& meshes, solid_op op) {
     const auto numbers = span_of<double>(nb::cast<column>(pair[0]));
     const auto corners = span_of<std::uint32_t>(nb::cast<column>(pair[1]));
     fine_mesh mesh{std::vector<vec3>(numbers.size() / 3), {corners.begin(), corners.end()}};
-    for (std::size_t i = 0; i < numbers.size(); ++i) mesh.at[i / 3][i % 3] = numbers[i];
+    std::memcpy(mesh.at.data(), numbers.data(), numbers.size_bytes());
+    for (const auto corner : corners) mesh.box.add(mesh.at[corner]);
+    if (const double side = mesh.box.longest_side(); side > 0 && side < 1e-30) {
+      kernels::raise<invalid_argument>(
+          {"roost.solids: mesh ", all.size(), " is less than 1e-30 wide; give a larger one"});
+    }
     all.push_back(std::move(mesh));
   }
   if (!stays_in_first(op)) return all;
-  const bounds first = all.front().box();
-  bounds needed = first;
+  bounds needed = all.front().box;
+  bool share = true;
   for (std::size_t i = 1; op == solid_op::intersection && i < all.size(); ++i) {
-    const bounds box = all[i].box();
     for (std::size_t k = 0; k < 3; ++k) {
-      needed.low[k] = std::max(needed.low[k], box.low[k]);
-      needed.high[k] = std::min(needed.high[k], box.high[k]);
-      if (needed.low[k] > needed.high[k]) needed = first, i = all.size(), k = 2;  // they share nothing
+      needed.low[k] = std::max(needed.low[k], all[i].box.low[k]);
+      needed.high[k] = std::min(needed.high[k], all[i].box.high[k]);
+      share = share && needed.low[k] <= needed.high[k];
     }
   }
-  if (!(needed.longest_side() > 0)) needed = first;
+  if (!share || needed.longest_side() == 0) needed = all.front().box;
   constexpr double reach = 64;  // so many grids
   bounds limits = needed;
   for (std::size_t k = 0; k < 3; ++k) {
@@ -125,7 +128,7 @@ std::vector<fine_mesh> meshes_of(const nb::list& meshes, solid_op op) {
 /// The same near 0, as floats; `blur` is what that moves its corners by.
 mesh mesh_of(const fine_mesh& fine) {
   mesh result;
-  const bounds box = fine.box();
+  const bounds& box = fine.box;
   const double side = box.longest_side(), step = std::exp2(std::ceil(std::log2(4 * side)));
   for (std::size_t k = 0; k < 3; ++k) {
     const double middle = box.centre()[k];
