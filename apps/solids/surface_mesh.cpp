@@ -79,6 +79,11 @@ vec3 middle_of(std::uint64_t cell) {
           static_cast<double>(cell & 0xffff)};
 }
 
+/// Called for each i of a long loop: now and then the caller hears of signals.
+void pause_at(std::size_t i) {
+  if (i % (1 << 16) == 0) detail::come_between();
+}
+
 int corners_inside(const solid_columns& solid, std::uint64_t cell) {
   int result = 0;
   for (int corner = 0; corner < 8; ++corner) {
@@ -101,6 +106,7 @@ void relax(std::vector<vec3>& vertices, const std::vector<vec3>& middles,
     std::ranges::fill(sums, vec3{});
     std::ranges::fill(counts, 0.0);
     for (std::size_t i = 0; i < corners.size(); ++i) {
+      pause_at(i);
       const auto a = corners[i], b = corners[i % 4 == 3 ? i - 3 : i + 1];
       for (std::size_t k = 0; k < 3; ++k) {
         sums[a][k] += vertices[b][k];
@@ -138,7 +144,9 @@ bool is_inside(const solid_columns& solid, std::int64_t x, std::int64_t y, std::
 
 seen_sides sides_of(const solid_columns& solid, std::span<const std::uint64_t> exposed) {
   seen_sides result;
-  for (const auto voxel : exposed) {
+  for (std::size_t i = 0; i < exposed.size(); ++i) {
+    pause_at(i);
+    const auto voxel = exposed[i];
     const std::int64_t at[3] = {word::coordinate(voxel, 0), word::coordinate(voxel, 1),
                                 word::coordinate(voxel, 2)};
     for (int side = 0; side < 6; ++side) {
@@ -172,6 +180,7 @@ surface_mesh mesh_of_voxels(const solid_columns& solid, std::span<const std::uin
   std::vector<std::uint8_t> inside(cells.keys.size());
   std::vector<std::uint32_t> first(cells.keys.size());
   for (std::size_t i = 0; i < cells.keys.size(); ++i) {
+    pause_at(i);
     inside[i] = static_cast<std::uint8_t>(corners_inside(solid, cells.keys[i]));
     first[i] = static_cast<std::uint32_t>(middles.size());
     middles.insert(middles.end(), static_cast<std::size_t>(all_sheets()[inside[i]].count),
@@ -181,6 +190,7 @@ surface_mesh mesh_of_voxels(const solid_columns& solid, std::span<const std::uin
   std::vector<vec3> sums(middles.size());
   std::vector<double> counts(middles.size());
   for (std::size_t i = 0; i < corners.size(); ++i) {
+    pause_at(i);
     const auto cell = cells.inverse[i];
     const std::size_t edge = sides.edges[i], axis = edge / 4;
     const auto vertex = corners[i] = first[cell] + all_sheets()[inside[cell]].of_edge[edge];
@@ -196,6 +206,7 @@ surface_mesh mesh_of_voxels(const solid_columns& solid, std::span<const std::uin
     relax(result.vertices, middles, corners);
   }
   for (std::size_t i = 0; i < corners.size(); i += 4) {
+    pause_at(i);
     const auto a = corners[i], b = corners[i + 1], c = corners[i + 2], d = corners[i + 3];
     const auto& at = result.vertices;
     if (squared(at[a], at[c]) <= squared(at[b], at[d])) {

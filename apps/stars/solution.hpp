@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -35,9 +36,9 @@ sky_vector direction_of(double ra, double dec);
 struct compass {
   sky_vector east, north;
   explicit compass(sky_vector away) {
-    // At a pole every direction is south or north; any will do.
-    const sky_vector side = cross({0, 0, 1}, away);
-    east = dot(side, side) > 1e-12f ? unit(side) : sky_vector{0, 1, 0};
+    // Also next to a pole it belongs to the right ascension that point_of() gives; at the pole that is 0.
+    const float length = std::hypot(away.x, away.y);
+    east = length > 0 ? sky_vector{-away.y / length, away.x / length, 0} : sky_vector{0, 1, 0};
     north = cross(away, east);
   }
 };

@@ -43,6 +43,7 @@ void write_wcs(const std::filesystem::path& file, const pointing& at, star_field
   text("RADESYS", "ICRS", "");
   number("CRVAL1", middle.ra, "right ascension of the middle");
   number("CRVAL2", middle.dec, "declination of the middle");
+  number("LONPOLE", 180, "north of the middle; at a pole the default is another");
   number("CRPIX1", size.width / 2 + 0.5, "the middle; the first pixel is 1");
   number("CRPIX2", size.height / 2 + 0.5, "");
   number("CD1_1", dot(at.x, here.east) * scale, "degrees a pixel");

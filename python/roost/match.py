@@ -10,8 +10,8 @@
     ('similarity', [[60.0, 40.0]])
 
 Points of strong, bending edges of a reference image go into a table by their coordinates in many bases;
-those of a query vote there for the map that lays the query onto the reference (geometric hashing, section 6 of
-Alcantara et al. 2009), which is then refined and verified. `roost match` does the same with files, and
+those of a query vote there for the map that lays the query onto the reference (geometric hashing, section 6
+of Alcantara et al. 2009), which is then refined and verified. `roost match` does the same with files, and
 docs/matching.md says how it works and when other methods are better. All of it runs on the CPU, on as many
 threads as roost.set_threads says when the Reference is made, without the GIL.
 """
@@ -44,7 +44,7 @@ def _shades(image, white, what):
             "(height, width, 4), 16 x 16 to 2^28 pixels"
         )
     if white is None:
-        white = np.iinfo(kind).max if kind.kind == "u" else 255 if kind.kind == "i" else 1.0
+        white = float(np.iinfo(kind).max) if kind.kind == "u" else 255 if kind.kind == "i" else 1.0
     white = real_number(white, f"{what}: white", 0, np.inf, "give the number of the lightest shade")
     least, most = array.min(), array.max()
     if not (least >= 0 and most <= white * (1 + 1e-6)):
@@ -90,19 +90,20 @@ class Match:
         if array.ndim != 2 or array.shape[1] != 2:
             raise ValueError(f"{what}: points of shape {array.shape}; give x and y of each: shape (n, 2)")
         moved = np.column_stack([array, np.ones(len(array))]) @ matrix.T
-        return moved[:, :2] / moved[:, 2:]
+        return moved[:, :2] / np.where(moved[:, 2:] > 0, moved[:, 2:], np.nan)
 
     def to_reference(self, points):
-        """Where points of the query, of shape (n, 2), lie in the reference."""
+        """Where points of the query, of shape (n, 2), lie in the reference. NaN for those on or beyond the
+        horizon of a perspective map, which is far outside of the query."""
         return self._moved(points, self.matrix, "to_reference")
 
     def to_query(self, points):
-        """Where points of the reference, of shape (n, 2), lie in the query."""
+        """Where points of the reference, of shape (n, 2), lie in the query. NaN as to_reference()."""
         return self._moved(points, None if self.matrix is None else np.linalg.inv(self.matrix), "to_query")
 
 
 class Reference:
-    """An image that others are looked for in, with its table.
+    """An image in which others are searched for, with its table.
 
     Parameters
     ----------
@@ -115,8 +116,8 @@ class Reference:
         The kinds of maps that are tried: "auto" (the simplest that fits), "similarity", "affine",
         "perspective".
     points : int
-        Points of edges that are taken, the strongest; 4 to 1000. The table grows with their square; from about
-        780 points on, which few images have, it may be too large (ValueError).
+        Points of edges that are taken, the strongest; 4 to 1000. The table grows with their square; from
+        about 780 points on, which few images have, it may be too large (ValueError).
     seed : int
         Chooses among bases where there are many. The same seed gives the same results.
 

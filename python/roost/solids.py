@@ -19,6 +19,9 @@ on the CPU, on as many threads as roost.set_threads says, mostly without the GIL
 instead, take manifold3d.
 """
 
+import contextlib
+import re
+
 import numpy as np
 
 from . import _apps, _host
@@ -42,7 +45,7 @@ def _positions(values, what, name):
 
 
 def _mesh(mesh, transform, what):
-    """Vertices where they are placed, float64, and faces, uint32; each in a row."""
+    """Vertices where they are placed, float64, and faces, uint32; both contiguous."""
     if isinstance(mesh, (tuple, list)) and len(mesh) == 2:
         vertices, faces = mesh
     elif hasattr(mesh, "vertices") and hasattr(mesh, "faces"):
@@ -52,12 +55,12 @@ def _mesh(mesh, transform, what):
             f"{what}: a mesh of {type(mesh).__name__}; give vertices and faces, as attributes or a tuple"
         )
     corners = of_python(faces, what)
+    if corners.shape in ((0,), (0, 3)):
+        raise ValueError(f"{what}: a mesh without faces has no inside; give one with a surface")
     if isinstance(faces, np.ma.MaskedArray) or corners.dtype.kind not in "iu":
         raise TypeError(f"{what}: faces of {corners.dtype}; give whole numbers")
     _triples(corners, what, "faces")
     at = _positions(vertices, what, "vertices")
-    if len(corners) == 0:
-        raise ValueError(f"{what}: a mesh without faces has no inside; give one with a surface")
     least, most = int(corners.min()), int(corners.max())
     if least < 0 or most >= len(at):
         wrong = least if least < 0 else most
@@ -72,21 +75,33 @@ def _mesh(mesh, transform, what):
             raise ValueError(
                 f"{what}: a transform of shape {matrix.shape}; give a matrix (4, 4) whose last row is 0 0 0 1"
             )
-        turn = np.linalg.det(matrix[:3, :3])
-        if turn == 0:
-            raise ValueError(f"{what}: a transform that leaves no volume; its determinant is 0")
         with np.errstate(over="ignore", invalid="ignore"):
+            turn = np.linalg.det(matrix[:3, :3])
+            if turn == 0:
+                raise ValueError(f"{what}: a transform that leaves no volume; its determinant is 0")
             at = at @ matrix[:3, :3].T + matrix[:3, 3]
         if turn < 0:
             corners = corners[:, ::-1]  # faces still look outwards
-    used = at[corners.ravel()] if not np.isfinite(at).all() else at
+    used = at[corners.ravel()]
     if not np.isfinite(used).all():
         raise ValueError(f"{what}: vertices with NaN or infinity; repair the mesh")
-    at = np.where(np.isfinite(at), at, 0.0)  # of vertices that no face has
-    if np.abs(at[corners.ravel()]).max() > 1e30:
+    if np.abs(used).max() > 1e30:
         raise ValueError(f"{what}: vertices beyond 1e30; give smaller ones")
-    at = np.clip(at, -1e30, 1e30)
+    at = np.clip(np.where(np.isnan(at), 0.0, at), -1e30, 1e30)  # of vertices that no face has
     return np.ascontiguousarray(at).ravel(), np.ascontiguousarray(corners, np.uint32).ravel()
+
+
+@contextlib.contextmanager
+def _room(what, grid):
+    """Says what there is not enough memory for."""
+    try:
+        yield
+    except MemoryError as error:
+        much = re.search(r"[0-9.]+ (bytes|[KMGT]iB)", str(error))
+        much = f" ({much[0]})" if much else ""
+        raise MemoryError(
+            f"{what}: not enough memory for a grid of {grid}{much}; give a smaller one"
+        ) from None
 
 
 class Solid:
@@ -99,15 +114,16 @@ class Solid:
     pitch : float
         The width of a voxel, in the unit of the vertices.
     origin : numpy.ndarray of shape (3,)
-        The corner of the cube with the least coordinates. Voxel (i, j, k) has its centre at
+        The corner of the cube with the least coordinates; read-only. Voxel (i, j, k) has its centre at
         origin + pitch * (i + 0.5, j + 0.5, k + 0.5).
     count : int
         Voxels whose centre is inside.
     volume : float
         count * pitch ** 3.
     area : float
-        Of the surface, from the triangles; exact for what fills the grid along its axes, and within about 1 %
-        of the mesh's else.
+        Of the surface, from the triangles; exact for what fills the grid along its axes. Else it converges
+        as the grid gets finer: within about 1 % where nothing is thinner than some voxels, while thin parts
+        and sharp edges lose more.
 
     Does not change, and may be used by several threads.
     """
@@ -125,12 +141,24 @@ class Solid:
     @property
     def matrix(self):
         """A bool for each voxel, of shape (grid, grid, grid); a new array, of a byte a voxel."""
-        return self._made.matrix().view(np.bool_).reshape(self.grid, self.grid, self.grid)
+        with _room("roost.solids.Solid.matrix", self.grid):
+            return self._made.matrix().view(np.bool_).reshape(self.grid, self.grid, self.grid)
 
     @property
     def points(self):
         """The centres of the voxels inside, of shape (count, 3)."""
-        return self.origin + self.pitch * (np.argwhere(self.matrix) + 0.5)
+        matrix, done = self.matrix, 0
+        with _room("roost.solids.Solid.points", self.grid):
+            points = np.empty((self.count, 3))
+            for x in range(self.grid):  # so few at once that Ctrl-C is heard
+                y, z = np.nonzero(matrix[x])
+                here = points[done : done + len(y)]
+                here[:, 0], here[:, 1], here[:, 2] = x, y, z
+                here += 0.5
+                here *= self.pitch
+                here += self.origin
+                done += len(y)
+        return points
 
     def contains(self, points):
         """Whether the voxel of each point, of shape (n, 3), is inside: a bool for each.
@@ -148,12 +176,14 @@ class Solid:
         """The surface: vertices, float64 of shape (n, 3), and faces, uint32 of shape (m, 3).
 
         It is closed, and faces look outwards. smooth: without steps, each corner within a voxel of the
-        surface; else the sides of voxels. Voxels that touch at an edge or a corner only have vertices of their
-        own there. A solid without voxels has none. trimesh.Trimesh(*solid.mesh(), process=False) takes it.
+        surface; else the sides of voxels. Voxels that touch at an edge or a corner only have vertices of
+        their own there. A solid without voxels has none. trimesh.Trimesh(*solid.mesh(), process=False) takes
+        it.
         """
         if not isinstance(smooth, (bool, np.bool_)):
             raise TypeError(f"roost.solids.Solid.mesh: smooth={shown(smooth)}; give True or False")
-        vertices, faces = self._made.surface(bool(smooth))
+        with _room("roost.solids.Solid.mesh", self.grid):
+            vertices, faces = self._made.surface(bool(smooth))
         return vertices.reshape(-1, 3), faces.reshape(-1, 3)
 
 
@@ -163,6 +193,7 @@ def _solid(made, grid):
     solid.grid = grid
     solid.pitch = made.pitch
     solid.origin = np.array(made.low)
+    solid.origin.flags.writeable = False
     solid.count = made.count
     solid.volume = made.count * made.pitch**3
     solid.area = made.sides * made.pitch**2
@@ -185,12 +216,12 @@ def combine(meshes, op, *, grid=256, transforms=None, inside="winding"):
         Where meshes are placed.
     inside : str
         Which points are inside of a mesh. "winding": those that its surface goes around; it must be closed,
-        and its faces must look the same way. "parity": those below an odd number of crossings; it must be
+        and its faces must be oriented consistently. "parity": those below an odd number of crossings; it must be
         closed. "vote": what two of three axes say, for open meshes.
 
-    Raises ValueError for meshes that `inside` does not suit, for NaN, infinity and indices that are not
-    there, and TypeError for arrays of other types. Takes milliseconds for 100,000 triangles and a grid of
-    128.
+    Raises ValueError for meshes that `inside` does not suit, for NaN, infinity, meshes less than 1e-30 wide
+    and indices that are not there, TypeError for arrays of other types, and MemoryError. Takes milliseconds
+    for 100,000 triangles and a grid of 128.
     """
     return _combine("combine", meshes, op, grid, transforms, inside)
 
@@ -206,6 +237,8 @@ def _combine(name, meshes, op, grid, transforms, inside):
         raise ValueError(f"{what}: grid={side}; give 1 to 4096")
     if hasattr(meshes, "vertices"):
         raise TypeError(f"{what}: a single mesh; give a list of meshes")
+    if not hasattr(meshes, "__iter__"):
+        raise TypeError(f"{what}: meshes of type {type(meshes).__name__}; give a list of meshes")
     every = list(meshes)
     if not 1 <= len(every) <= 26:
         raise ValueError(f"{what}: {len(every)} meshes; give 1 to 26")
@@ -216,7 +249,8 @@ def _combine(name, meshes, op, grid, transforms, inside):
         _apps.set_threads(_host.threads())
     ready = [_mesh(mesh, place, what) for mesh, place in zip(every, places, strict=True)]
     code = 0b1010 if len(ready) == 1 else _OPS[op]
-    return _solid(_apps.combine_solids(ready, code, _INSIDE[inside], side), side)
+    with _room(what, side):
+        return _solid(_apps.combine_solids(ready, code, _INSIDE[inside], side), side)
 
 
 def voxelize(mesh, grid=256, *, transform=None, inside="winding"):
@@ -225,20 +259,20 @@ def voxelize(mesh, grid=256, *, transform=None, inside="winding"):
 
 
 def union(meshes, *, grid=256, transforms=None, inside="winding"):
-    """What is inside of any mesh. See combine()."""
+    """The union: everything inside any mesh. See combine()."""
     return _combine("union", meshes, "union", grid, transforms, inside)
 
 
 def intersection(meshes, *, grid=256, transforms=None, inside="winding"):
-    """What is inside of all meshes. See combine()."""
+    """The intersection: everything inside all meshes. See combine()."""
     return _combine("intersection", meshes, "intersection", grid, transforms, inside)
 
 
 def difference(meshes, *, grid=256, transforms=None, inside="winding"):
-    """What is inside of the first mesh, and of no other. See combine()."""
+    """The difference: everything inside the first mesh and no other. See combine()."""
     return _combine("difference", meshes, "difference", grid, transforms, inside)
 
 
 def xor(meshes, *, grid=256, transforms=None, inside="winding"):
-    """What is inside of an odd number of meshes. See combine()."""
+    """The symmetric difference: everything inside an odd number of meshes. See combine()."""
     return _combine("xor", meshes, "xor", grid, transforms, inside)

@@ -11,20 +11,19 @@
     >>> sky.solve(np.empty((0, 2)), (1024, 768)).reason
     'no solution (0 centroids)'
 
-A Database is what `roost stars build` writes, or is built from arrays of stars. `solve` takes what was seen in
-pictures, one or many, and finds out where each points, as `roost stars solve` does; `solve_image` finds what
-is seen in an array of pixels first. docs/matching.md says how it works. All of it runs on the CPU, on as many
-threads as roost.set_threads says, without the GIL; Ctrl-C ends a call between two fields.
+A Database is what `roost stars build` writes, or is built from arrays of stars. `solve` takes what was seen
+in pictures, one or many, and finds out where each points, as `roost stars solve` does; `solve_image` finds
+what is seen in an array of pixels first. docs/matching.md says how it works. All of it runs on the CPU, on as
+many threads as roost.set_threads says, without the GIL; Ctrl-C ends a call between two fields.
 """
 
 import math
-import os
 
 import numpy as np
 
 from . import _apps, _host
 from ._arrays.exact import expect_shades, real_number, real_numbers, shown
-from ._options import whole_number
+from ._options import path_of, whole_number
 
 __all__ = ["Database", "Solution", "find_stars"]
 
@@ -57,6 +56,17 @@ def _use_threads():
     threads = _host.threads()
     if _apps.threads() != threads:
         _apps.set_threads(threads)
+
+
+def _together(what, **each):
+    """Two arrays of numbers, or an array and a number."""
+    arrays = [real_numbers(x, f"{what}: {name}") for name, x in each.items()]
+    try:
+        np.broadcast(*arrays)
+    except ValueError:
+        shapes = " and ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"{what}: {' and '.join(each)} of shapes {shapes}; give as many of both") from None
+    return arrays
 
 
 def _directions(ra, dec):
@@ -132,24 +142,24 @@ class Solution:
         """
         self._expect_solved("wcs")
         x, y, z = self._axes
-        east = np.cross((0, 0, 1), z)
-        length = np.linalg.norm(east)
-        east = east / length if length > 1e-6 else np.array([0.0, 1.0, 0.0])  # at a pole any will do
+        ra = math.radians(self.ra)
+        east = np.array([-math.sin(ra), math.cos(ra), 0.0])  # also next to a pole it belongs to CRVAL1
         north = np.cross(z, east)
         scale = math.degrees(1 / self._focal)
         header = {"WCSAXES": 2, "CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CUNIT1": "deg", "CUNIT2": "deg"}
-        header |= {"RADESYS": "ICRS", "CRVAL1": self.ra, "CRVAL2": self.dec}
+        # LONPOLE: at a pole the default is another.
+        header |= {"RADESYS": "ICRS", "CRVAL1": self.ra, "CRVAL2": self.dec, "LONPOLE": 180.0}
         header |= {"CRPIX1": self.size[0] / 2 + 0.5, "CRPIX2": self.size[1] / 2 + 0.5}
         header |= {"CD1_1": float(x @ east) * scale, "CD1_2": float(y @ east) * scale}
         header |= {"CD2_1": float(x @ north) * scale, "CD2_2": float(y @ north) * scale}
         return header
 
     def sky(self, x, y):
-        """Right ascension and declination in degrees of what is at pixels x, y from the upper left corner:
+        """Right ascension and declination in degrees for pixels x, y from the upper left corner:
         numbers or arrays, also outside of the picture. ValueError if there is no solution."""
         self._expect_solved("sky")
-        x = real_numbers(x, "roost.stars.Solution.sky: x") - self.size[0] / 2
-        y = real_numbers(y, "roost.stars.Solution.sky: y") - self.size[1] / 2
+        x, y = _together("roost.stars.Solution.sky", x=x, y=y)
+        x, y = x - self.size[0] / 2, y - self.size[1] / 2
         (a, b, c), (d, e, f), (g, h, i) = self._axes
         u, v, w = (x * p + y * q + self._focal * r for p, q, r in ((a, d, g), (b, e, h), (c, f, i)))
         return np.degrees(np.arctan2(v, u)) % 360, np.degrees(np.arctan2(w, np.hypot(u, v)))
@@ -157,10 +167,14 @@ class Solution:
     def pixel(self, ra, dec):
         """The pixels x, y from the upper left corner that right ascension and declination in degrees are at:
         numbers or arrays, also outside of the picture; NaN for what is behind the camera. ValueError if
-        there is no solution."""
+        there is no solution, and for declinations beyond -90 and 90."""
         self._expect_solved("pixel")
-        ra = real_numbers(ra, "roost.stars.Solution.pixel: ra")
-        u, v, w = _directions(ra, real_numbers(dec, "roost.stars.Solution.pixel: dec"))
+        what = "roost.stars.Solution.pixel"
+        ra, dec = _together(what, ra=ra, dec=dec)
+        beyond = dec[np.abs(dec) > 90]
+        if len(beyond):
+            raise ValueError(f"{what}: dec: {beyond[0]:g}; give -90 to 90")
+        u, v, w = _directions(ra, dec)
         x, y, away = (p * u + q * v + r * w for p, q, r in self._axes)
         part = self._focal / np.where(away > 0, away, np.nan)
         return x * part + self.size[0] / 2, y * part + self.size[1] / 2
@@ -211,7 +225,7 @@ class Database:
         if file is not None:
             if given or names is not None or magnitude_most is not None or fov is not None:
                 raise TypeError(f"{what}: a file and arrays or options of one; give either")
-            self._sky = _apps.load_sky(os.fsdecode(file))
+            self._sky = _apps.load_sky(path_of(file, what))
         else:
             if len(given) < 3:
                 raise TypeError(f"{what}: give a file, or ra, dec and magnitude")
@@ -246,6 +260,8 @@ class Database:
         for name in names:
             if not isinstance(name, str) or "\n" in name or "\0" in name:
                 raise TypeError(f"{what}: names: {shown(name)}; give strings of one line")
+            if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+                raise ValueError(f"{what}: names: {shown(name)}; half a character is none")
         if (len(names),) != shape:
             raise ValueError(f"{what}: {len(names)} names of other stars than ra has: shape {shape}")
         return [str(name) for name in names]
@@ -253,7 +269,7 @@ class Database:
     def save(self, file):
         """Writes the database to a file, whole or not at all, for this class and for `roost stars solve`.
         Raises OSError where that cannot be written."""
-        self._sky.save(os.fsdecode(file))
+        self._sky.save(path_of(file, "roost.stars.Database.save"))
 
     def __len__(self):
         """How many stars it has."""
@@ -261,7 +277,8 @@ class Database:
 
     def __repr__(self):
         least, most = self.fov
-        return f"Database of {len(self)} stars, {self.patterns} patterns, pictures {least} to {most} degrees wide"
+        wide = f"pictures {least} to {most} degrees wide"
+        return f"Database of {len(self)} stars, {self.patterns} patterns, {wide}"
 
     @property
     def ra(self):
@@ -320,26 +337,26 @@ class Database:
         fov : tuple, optional
             The least and the greatest width in degrees, if it is known better than by the database: faster.
         near : tuple or Solution, or a list with one of these or None for each field, optional
-            Where the picture points, about: (ra, dec, roll) in degrees, or a former Solution of the same
-            camera, whose width and mirroring hold, too; one without an answer is none. It is compared with
-            the centroids at once, which takes some 0.1 ms of a former Solution. If it does not fit, the
-            whole sky is searched; `hinted` of the result tells.
+            Roughly where the picture points: (ra, dec, roll) in degrees, or an earlier Solution of the same
+            camera, whose width and mirroring are used, too; one without an answer is ignored. The hint is
+            compared with the centroids first, which takes about 0.1 ms for an earlier Solution. If it does
+            not fit, the whole sky is searched; `hinted` of the result says which.
         radius : float
             How many degrees away from `near` the picture may point, 10 at most; its roll may differ by 2
             degrees.
         limit : int
-            A search is given up after it has compared so many patterns with a field, looking after each 64
-            quads of centroids. That takes some 50 ms; most fields need less than a thousandth of it. 0: only
+            A search ends after it has compared this many patterns with a field; it checks after every 64
+            quads of centroids. That takes about 50 ms; most fields need less than a thousandth of it. 0: only
             `near` is tried.
         chance : float
-            A solution that is likelier than this to be chance is none: above 0, 1 at most.
+            The highest probability of chance for a solution: above 0, at most 1.
 
         Returns
         -------
         Solution, or a list of them if centroids is a list
             A field without an answer has a Solution with solved False and a reason.
 
-        Raises ValueError or TypeError, with the number of its field, for what is no centroid or lies outside
+        Raises ValueError or TypeError, with the number of its field, for invalid centroids and those outside
         of the picture. Fields are solved in parallel; each takes 0.1 to 0.5 ms of processor time.
         """
         what = "roost.stars.Database.solve"

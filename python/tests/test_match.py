@@ -63,6 +63,7 @@ def test_types_of_numbers_give_one_answer():
         for of in (
             byte,
             byte.astype(np.uint16) * 257,
+            byte.astype(np.uint64) * 0x0101010101010101,
             byte / 255.0,
             byte.astype(np.int32),
             np.stack([byte] * 3, -1),
@@ -132,6 +133,15 @@ def test_noise_may_have_too_many_points():
     noise = np.random.default_rng(1).integers(0, 256, (1000, 1000)).astype(np.uint8)
     with pytest.raises(ValueError, match=r"bases are more than .* take fewer points \(in Python points=, "):
         roost.match.Reference(noise, points=1000)
+
+
+def test_beyond_the_horizon_nothing_has_a_place():
+    found = roost.match.Match()
+    found.matched, found.matrix = True, np.array([[1, 0, 0], [0, 1, 0], [-0.01, 0, 1]])
+    there = found.to_reference([[50, 10], [100, 10], [150, 10]])
+    np.testing.assert_allclose(there, [[100, 20], [np.nan] * 2, [np.nan] * 2])
+    back = found.to_query([[100, 20], [-100, 0], [-200, 0]])
+    np.testing.assert_allclose(back, [[50, 10], [np.nan] * 2, [np.nan] * 2])
 
 
 class OfPil(np.ndarray):

@@ -1,6 +1,11 @@
 """Meshes as solids of voxels, against analytic shapes and winding numbers."""
 
 import itertools
+import os
+import re
+import subprocess
+import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -136,6 +141,53 @@ def test_what_the_result_does_not_need_does_not_make_it_coarser():
     assert np.isclose(small.volume, 1e-3) and small.pitch < 0.1 / 40
 
 
+def turned_box(low, high):
+    """A box that is turned about two axes."""
+    a, b = 0.3, 0.5
+    about_z = np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
+    about_x = np.array([[1, 0, 0], [0, np.cos(b), -np.sin(b)], [0, np.sin(b), np.cos(b)]])
+    vertices, faces = box(low, high)
+    return vertices @ (about_z @ about_x).T, faces
+
+
+@pytest.mark.parametrize("inside", ["winding", "vote"])
+@pytest.mark.parametrize("op", ["difference", "intersection"])
+@pytest.mark.parametrize("far", [60.0, 200.0, 1e7, 1e12])
+def test_meshes_that_reach_far_out_are_as_near_ones(far, op, inside):
+    ball, combine = sphere(n=20), lambda *meshes: solids.combine(meshes, op, grid=50, inside=inside)
+    for make in (box, turned_box):
+        near, half = (combine(ball, make((-r, -r, -0.3), (r, r, r))) for r in (3.0, far))
+        assert (half.pitch, half.origin.tolist()) == (near.pitch, near.origin.tolist())
+        # The corners that are cut are rounded, too.
+        assert (half.matrix != near.matrix).sum() <= (0 if make is box else 0.002 * near.count)
+        assert abs(half.area / near.area - 1) < 1e-3
+    vertices, faces = make((-far, -far, -0.3), (far, far, far))
+    apart = vertices[faces].reshape(-1, 3), np.arange(36).reshape(-1, 3)
+    assert (combine(ball, apart).matrix == half.matrix).all()
+    beside = combine(ball, box((far, far, far), (2 * far, 3 * far, 2 * far)))
+    assert beside.count == (0 if op == "intersection" else solids.voxelize(ball, 50).count)
+
+
+@given(seed=st.integers(0, 10**6), reach=st.sampled_from([1e2, 1e5, 1e9]), op=st.sampled_from(["&", "-"]))
+@settings(max_examples=20, deadline=None)
+def test_far_corners_are_those_of_winding_numbers(seed, reach, op):
+    draw = np.random.default_rng(seed)
+    ball, (vertices, faces) = sphere(n=6), sphere(n=4)
+    spikes = vertices + (draw.random((len(vertices), 1)) < 0.3) * draw.normal(size=vertices.shape) * reach
+    solid = (solids.intersection if op == "&" else solids.difference)([ball, (spikes, faces)], grid=20)
+    centres = solid.origin + solid.pitch * (np.indices((20,) * 3).reshape(3, -1).T + 0.5)
+    in_ball, times = winding(ball, centres), winding((spikes, faces), centres)
+    sure = (abs(abs(in_ball - 0.5) - 0.5) < 0.02) & (abs(times - np.rint(times)) < 0.02)
+    in_spikes = np.rint(times) != 0
+    expected = (in_ball > 0.5) & (in_spikes if op == "&" else ~in_spikes)
+    assert ((solid.matrix.ravel() != expected) & sure).sum() <= 40
+
+
+def test_corners_that_are_not_known_well_enough_are_refused():
+    with pytest.raises(ValueError, match="mesh 1 is so large"):
+        solids.intersection([sphere(), turned_box((-1e16, -1e16, 0), (1e16, 1e16, 1e16))], grid=50)
+
+
 def test_several_from_left_to_right():
     meshes = [box(), box((0, 0, 0), (0.5, 1, 1)), box((0.25, 0, 0), (0.75, 1, 1))]
     assert solids.union(meshes, grid=32).volume == 1
@@ -195,6 +247,9 @@ def test_threads_do_not_matter():
         ((box()[0] * np.nan, box()[1]), ValueError, "NaN or infinity"),
         ((box()[0] + np.inf, box()[1]), ValueError, "NaN or infinity"),
         ((box()[0] * 1e31, box()[1]), ValueError, "1e30"),
+        ((box()[0] * 1e-31, box()[1]), ValueError, "less than 1e-30 wide"),
+        ((box()[0] * 1e-320, box()[1]), ValueError, "less than 1e-30 wide"),
+        (([], []), ValueError, "without faces"),
         ((box()[0], box()[1] + 1), ValueError, "name vertex 8, but there are 8"),
         ((box()[0], box()[1] - 1), ValueError, "name vertex -1"),
         ((box()[0], box()[1][:0]), ValueError, "without faces"),
@@ -222,6 +277,8 @@ def test_what_is_no_option_is_refused():
         solids.union([box()] * 27)
     with pytest.raises(TypeError, match="single mesh"):
         solids.union(SimpleNamespace(vertices=box()[0], faces=box()[1]))
+    with pytest.raises(TypeError, match=r"union: meshes of type NoneType; give a list"):
+        solids.union(None)
     with pytest.raises(ValueError, match="1 transforms of 2"):
         solids.union([box(), box()], transforms=[None])
     for wrong in (
@@ -234,13 +291,58 @@ def test_what_is_no_option_is_refused():
     ):
         with pytest.raises(ValueError, match="transform"):
             solids.voxelize(box(), 8, transform=wrong)
+    with warnings.catch_warnings(action="error"), pytest.raises(ValueError, match="beyond 1e30"):
+        solids.voxelize(box(), 8, transform=np.diag([1e308, 1e308, 1e308, 1]))
     solid = solids.voxelize(box(), 8)
+    with pytest.raises(ValueError, match="read-only"):
+        solid.origin += 1
     with pytest.raises(ValueError, match="NaN"):
         solid.contains([[0, 0, np.nan]])
     with pytest.raises(ValueError, match="shape"):
         solid.contains([0.0, 0, 0])
     with pytest.raises(TypeError, match="smooth=2"):
         solid.mesh(2)
+
+
+def test_small_and_large_sizes():
+    for size in (1e-30, 1e-10, 1e10, 1e30):
+        assert solids.voxelize((box()[0] * size, box()[1]), 8).volume == pytest.approx(size**3, rel=1e-6)
+
+
+def test_points_are_the_centres_of_the_matrix():
+    solid = solids.voxelize(sphere(n=10), 21)
+    centres = solid.origin + solid.pitch * (np.argwhere(solid.matrix) + 0.5)
+    assert (solid.points == centres).all()
+    assert solids.difference([box(), box()], grid=4).points.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "what", ["solid.matrix", "solid.points", "solid.mesh()", "solids.voxelize(ball, 2500)"]
+)
+def test_too_little_memory(what):
+    program = (
+        "import resource, sys\n"
+        "from roost import solids\n"
+        "from test_solids import sphere\n"
+        "ball = sphere(n=40)\n"
+        "solid = solids.voxelize(ball, 500)\n"
+        "pages = int(open('/proc/self/statm').read().split()[0])\n"
+        "limit = pages * resource.getpagesize() + (20 << 20)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "try:\n"
+        f"    {what}\n"
+        "except MemoryError as error:\n"
+        "    print(error)\n"
+    )
+    tests = os.path.dirname(os.path.abspath(__file__))
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, cwd=tests, capture_output=True, text=True
+    )
+    name = what.split("(")[0].replace("solid.", "Solid.").removeprefix("solids.")
+    said = rf"roost\.solids\.{name}: not enough memory for a grid of [0-9]+( \([0-9.]+ [a-zA-Z]+\))?; .*\n"
+    if name == "Solid.points":
+        said = said.replace("points", "(points|matrix)")
+    assert re.fullmatch(said, done.stdout), done
 
 
 def test_unused_vertices_may_be_anything():

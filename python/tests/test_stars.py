@@ -144,6 +144,20 @@ def test_fields_at_poles(dec):
     assert np.abs(np.stack([x, y], 1) - at).max() < 1e-3
 
 
+@pytest.mark.parametrize("dec", [90, -90, 89.99999, -89.999999])
+def test_directions_next_to_a_pole_belong_to_the_right_ascension(dec):
+    db = database("narrow")
+    for seed in range(4):
+        draw = np.random.default_rng(seed)
+        at, _ = Camera(draw, 13, dec=dec).sees(NARROW, draw, noise=0, missing=0, false=0)
+        s = db.solve(at, SIZE)
+        off = directions(*s.sky(*at.T)) - directions(*gnomonic(s.wcs(), *(at + 0.5).T))
+        assert np.degrees(np.linalg.norm(off, axis=1)).max() < 1e-3 * s.fov / SIZE[0]
+        assert s.wcs()["LONPOLE"] == 180  # FITS has another default where CRVAL2 is 90
+        again = db.solve(at, SIZE, near=(s.ra, s.dec, s.roll), radius=0.1, limit=0)
+        assert again.hinted and np.abs(again.pixel(s.ra, s.dec) - SIZE / 2).max() < 0.01
+
+
 def test_brightness_gives_the_order():
     _, seen, _ = fields("narrow", 3, 5)
     db, draw = database("narrow"), np.random.default_rng(5)
@@ -327,7 +341,7 @@ STARS = {"ra": [1, 2, 3, 4.0], "dec": [1, 2, 1, 2.0], "magnitude": [1, 2, 3, 4]}
         ({"ra": None}, TypeError, "give a file, or ra, dec and magnitude"),
         ({"file": "x"}, TypeError, "a file and arrays"),
         ({"file": "x", "ra": None, "dec": None, "magnitude": None, "fov": (8, 20)}, TypeError, "a file and"),
-        ({"file": 3, "ra": None, "dec": None, "magnitude": None}, TypeError, "not int"),
+        ({"file": 3, "ra": None, "dec": None, "magnitude": None}, TypeError, "of type int"),
         ({"ra": [1, 2, 3]}, ValueError, r"shapes \(3,\), \(4,\), \(4,\)"),
         ({"ra": [1, 2, 3, 361]}, ValueError, r"ra\[3\] is 361.0"),
         ({"ra": [1, 2, 3, -180.5]}, ValueError, r"ra\[3\] is -180.5"),
@@ -342,6 +356,7 @@ STARS = {"ra": [1, 2, 3, 4.0], "dec": [1, 2, 1, 2.0], "magnitude": [1, 2, 3, 4]}
         ({"names": ["a", "b", "c"]}, ValueError, "3 names"),
         ({"names": ["a", "b", "c", "d\n5 e"]}, TypeError, "strings of one line"),
         ({"names": ["a", "b", "c", 4]}, TypeError, "names: 4"),
+        ({"names": ["a", "b", "c", "\ud800"]}, ValueError, "half a character"),
         ({"fov": (0.1, 5)}, ValueError, "0.2 to 90"),
         ({"fov": (5, 91)}, ValueError, "0.2 to 90"),
         ({"fov": (9, 5)}, ValueError, "0.2 to 90"),
@@ -392,6 +407,27 @@ def test_fields_that_are_refused(centroids, options, error, words):
     with pytest.raises(error, match=words) as refused:
         database("narrow").solve(centroids, **{"size": SIZE} | options)
     assert "\n" not in str(refused.value)
+
+
+def test_paths_and_places_that_are_refused(tmp_path):
+    db, name = database("narrow"), str(tmp_path / "sky")
+    db.save(name)
+    for wrong in (name + "\0.new", "", b"\xff", "\ud800"):
+        for call in (Database, db.save):
+            with pytest.raises(ValueError, match="the path"):
+                call(wrong)
+    assert [file.name for file in tmp_path.iterdir()] == ["sky"]
+    with pytest.raises(TypeError, match="a file of type int"):
+        Database(5)
+    _, seen, _ = fields("narrow", 1, 3)
+    s = db.solve(seen[0], SIZE)
+    for dec in (90.5, [0, -91]):
+        with pytest.raises(ValueError, match="dec: -?9[0-9.]+; give -90 to 90"):
+            s.pixel(0, dec)
+    with pytest.raises(ValueError, match=r"x and y of shapes \(2,\) and \(3,\); give"):
+        s.sky([1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match=r"ra and dec of shapes \(2,\) and \(3,\); give"):
+        s.pixel([1, 2], [1, 2, 3])
 
 
 def picture(camera, draw):

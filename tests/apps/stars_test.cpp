@@ -145,6 +145,19 @@ TEST(stars, solves_at_the_poles_and_where_right_ascension_begins) {
   for (std::size_t i = 0; i < truth.size(); ++i) EXPECT_TRUE(is_right(solutions[i], truth[i])) << i;
 }
 
+TEST(stars, next_to_a_pole_the_roll_belongs_to_the_right_ascension) {
+  for (const double dec : {90.0, -90.0, 89.9999999, -89.99999, 89.999, 30.0}) {
+    for (const double ra : {0.0, 40.0, 200.0, 359.0}) {
+      for (const bool mirrored : {false, true}) {
+        const auto is = tools::position_of(tools::pointing_of(ra, dec, 70, mirrored), {width, height});
+        EXPECT_NEAR(is.ra, ra, 1e-3) << dec;
+        EXPECT_NEAR(is.roll, 70, 1e-3) << dec << ' ' << ra;
+        EXPECT_EQ(is.mirrored, mirrored);
+      }
+    }
+  }
+}
+
 TEST(stars, fields_without_an_answer_have_none) {
   std::mt19937 random(4);
   const auto good = seen(random_pointing(random), random, 0, 0);

@@ -113,6 +113,7 @@ cards = open(sys.argv[1], "rb").read().decode("ascii")
 cards = [cards[i : i + 80] for i in range(0, len(cards), 80)]
 head = {c[:8].strip(): c[10:].split("/")[0].strip(" '") for c in cards if c[8:10] == "= "}
 assert head["CTYPE1"] == "RA---TAN" and head["CTYPE2"] == "DEC--TAN"
+assert float(head["LONPOLE"]) == 180  # FITS has another default where CRVAL2 is 90
 (crval1, crval2, crpix1, crpix2, a, b, c, d) = (
     float(head[key]) for key in ("CRVAL1", "CRVAL2", "CRPIX1", "CRPIX2", "CD1_1", "CD1_2", "CD2_1", "CD2_2"))
 stars = [row for row in csv.DictReader(open(sys.argv[2])) if row["ra_deg"]]
