@@ -216,8 +216,8 @@ def combine(meshes, op, *, grid=256, transforms=None, inside="winding"):
         Where meshes are placed.
     inside : str
         Which points are inside of a mesh. "winding": those that its surface goes around; it must be closed,
-        and its faces must be oriented consistently. "parity": those below an odd number of crossings; it must be
-        closed. "vote": what two of three axes say, for open meshes.
+        and its faces must be oriented consistently. "parity": those below an odd number of crossings; it must
+        be closed. "vote": what two of three axes say, for open meshes.
 
     Raises ValueError for meshes that `inside` does not suit, for NaN, infinity, meshes less than 1e-30 wide
     and indices that are not there, TypeError for arrays of other types, and MemoryError. Takes milliseconds
