@@ -216,7 +216,7 @@ void check_tables(const bench_options& options, const std::string& place) {
       auto names = known;
       names.insert(options.value_bits == 0 ? "frozen_set" : "frozen_map");  // resolve_default_tables
       throw roost::invalid_argument(
-          fmt::format("bench: no table '{}' with {}-bit keys and {}-bit values on {}; there are {}", table,
+          fmt::format("bench: no table '{}' with {}-bit keys and {}-bit values on {}; choose from {}", table,
                       options.key_bits, options.value_bits, place, fmt::join(names, ", ")));
     }
   }
@@ -243,7 +243,7 @@ std::string need_of(const std::string& op) {
   if (op == "grow" || op == "load_curve" || op == "churn" || op == "mixed" || op == "erase" ||
       op.starts_with("insert") || op.starts_with("apply"))
     return op + " is for tables that change: take --table concurrent_map,stadium_map";
-  return op + " is nothing that these tables do with these options; see roost bench --help";
+  return op + " is not an operation of these tables with these options; see roost bench --help";
 }
 
 /// Reports operations and tables for which nothing was measured; throws if nothing was measured at all.
@@ -257,9 +257,9 @@ void check_measured(const bench_options& options, const printer& out, const std:
       missing.push_back(table + " has none of these operations, or not with these options");
   }
   if (std::ranges::any_of(options.load_factors, [](double load) { return load > 1; }) && out.empty())
-    missing.push_back("more than 1 as --load-factor is for frozen_map of layout compact alone");
+    missing.push_back("--load-factor above 1 works only with frozen_map of layout compact");
   if (missing.empty() && !out.empty()) return;
-  if (missing.empty()) missing.emplace_back("these options leave nothing; see roost bench --help");
+  if (missing.empty()) missing.emplace_back("nothing matches these options; see roost bench --help");
   const auto text = fmt::format("bench: {} was measured: {}", out.empty() ? "nothing" : "not all",
                                 fmt::join(missing, "; "));
   if (out.empty()) throw roost::invalid_argument(text);
@@ -326,8 +326,8 @@ void check_keys(const bench_options& options) {
                    (static_cast<int>(std::bit_width(shards - 1)));
   if (most_log2n(options) > most) {
     throw roost::invalid_argument(
-        fmt::format("bench: {}-bit keys ({}) are unique, half of them asked for in vain, up to --log2n {}; "
-                    "take --key-bits 64",
+        fmt::format("bench: {}-bit keys ({}) are unique (half are queried as absent keys) up to --log2n {}; "
+                    "use --key-bits 64",
                     options.key_bits, options.keys_name, most));
   }
 }
@@ -430,9 +430,8 @@ void add_tables(CLI::App* command, bench_options& options) {
           "document_table, sorted_voxels, sparse_conv)")
       ->delimiter(',');
   command
-      ->add_option(
-          "--ops", options.ops,
-          "Operations, separated by commas; if they are not given, those of the tables that are named")
+      ->add_option("--ops", options.ops,
+                   "Operations, separated by commas; default: those of the tables in --table")
       ->delimiter(',')
       ->check(CLI::IsMember(operations))
       ->capture_default_str();
@@ -528,7 +527,7 @@ void add_ways(CLI::App* command, bench_options& options) {
       ->capture_default_str();
   command
       ->add_option("--gpus", options.gpus,
-                   "Measures tables that are spread over so many CUDA devices, with --log2n keys on each "
+                   "Measures tables that are spread over this many CUDA devices, with --log2n keys on each "
                    "(sharded_map, sharded_concurrent_map, sharded_multimap, sharded_join; with "
                    "--value-bits 0 sharded_set)")
       ->check(CLI::Range(1, 64));
@@ -538,7 +537,7 @@ void add_ways(CLI::App* command, bench_options& options) {
       "GPU, and when it was done");
   command
       ->add_option("--shards", options.shards,
-                   "The same on the host: so many parts of its memory, with --log2n keys each")
+                   "The same on the host, with this many parts of its memory and --log2n keys each")
       ->check(CLI::Range(1, 64));
   command
       ->add_option("--clock", roost::bench::wall_clock,

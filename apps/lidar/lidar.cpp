@@ -92,17 +92,17 @@ void measure(const point_cloud& cloud, const lidar_options& options, cloud_facts
         std::max({farthest, static_cast<float>(-facts.least[a]), static_cast<float>(facts.greatest[a])});
     if (!(std::abs(from) < exact_voxels && std::abs(to) < exact_voxels)) {
       throw roost::invalid_argument(fmt::format(
-          "{}: doubles do not tell voxels of {} apart between {} and {}; give a larger --size, or "
+          "{}: doubles are too coarse for voxels of {} between {} and {}; give a larger --size, or "
           "move the cloud nearer to 0",
           facts.name, options.size, facts.least[a], facts.greatest[a]));
     }
     facts.corner[a] = from * options.size;
     facts.box[a] = static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from) + 1;
     if (facts.box[a] > most) {
-      throw roost::invalid_argument(fmt::format(
-          "{}: the points between {} and {} are {} voxels of {} apart, and 2^31 are the most; give a "
-          "larger --size, or --within",
-          facts.name, facts.least[a], facts.greatest[a], facts.box[a], options.size));
+      throw roost::invalid_argument(
+          fmt::format("{}: the points between {} and {} span {} voxels of {}; the limit is 2^31; give a "
+                      "larger --size, or --within",
+                      facts.name, facts.least[a], facts.greatest[a], facts.box[a], options.size));
     }
   }
   const double apart = double{std::nextafter(farthest, std::numeric_limits<float>::infinity())} - farthest;
@@ -211,7 +211,7 @@ std::array<double, 3> choose_shift(const lidar_options& options, const cloud_fac
         std::max(std::abs(facts.least[a] + shift[a]), std::abs(facts.greatest[a] + shift[a]));
     if (farthest / options.size < exact_voxels) continue;
     throw roost::invalid_argument(fmt::format(
-        "{}: doubles do not tell voxels of {} apart where --shift {} moves them; give a smaller one",
+        "{}: doubles are too coarse for voxels of {} where --shift {} moves them; give a smaller one",
         facts.name, options.size, options.shift));
   }
   return shift;
@@ -426,8 +426,8 @@ void add_outputs(CLI::App& command, lidar_options& options) {
   command
       .add_option(
           "-o,--output", options.output,
-          "Writes the voxels: the mean of the points of each, how many these are, and how many of its "
-          "27 neighbours there are; as .ply, .csv or .npy, or with the labels of the points as arrays in "
+          "Writes the voxels: for each, the mean and the number of its points, and how many of its "
+          "27 neighbours are present; as .ply, .csv or .npy, or with the labels of the points as arrays in "
           ".npz")
       ->check(file_of(".ply, .csv, .npy or .npz"));
   command
@@ -463,15 +463,14 @@ void add_lidar(CLI::App& app) {
       "Points: PLY, PCD, LAS, NPY, BIN (KITTI), or rows of numbers x, y, z, also of gzip or Zstandard; - "
       "is standard input");
   command
-      ->add_option(
-          "--record", options->record,
-          "The file has nothing but records of so many floats of 32 bits, little end first, the first "
-          "three of which are x, y and z; a KITTI scan (.bin) has 4, nuScenes' have 5")
+      ->add_option("--record", options->record,
+                   "The file has only records of this many little-endian 32-bit floats, the first "
+                   "three of which are x, y and z; a KITTI scan (.bin) has 4, nuScenes' have 5")
       ->check(CLI::Range(3, 1024))
       ->option_text("FLOATS");
   command
       ->add_option("--generate", options->sweeps,
-                   "Instead of a file: so many turns of a simulated scanner that drives along a street")
+                   "Instead of a file: this many revolutions of a simulated scanner moving along a street")
       ->check(CLI::Range(1, 1000))
       ->option_text("SWEEPS");
   command->add_option("--size", options->size, "Side of a voxel, in the unit of the points")

@@ -146,7 +146,7 @@ class coordinate_reader {
 
   /// The error in the decimal marks; empty if there is none.
   std::string problem() const {
-    if (commas_ && points_) return "has decimal commas and decimal points; write it with points alone";
+    if (commas_ && points_) return "has decimal commas and decimal points; write it with points only";
     if (commas_ && !decimal_) {
       return fmt::format(
           "'{}' may have a decimal comma, or one between thousands; write it with a decimal point, or "
@@ -258,7 +258,7 @@ class row_reader {
     for (std::size_t a = 0; a < 3; ++a) {
       const auto column = layout_.columns[a];
       const auto number = number_in(column, numbers_);
-      if (!number) refuse_row(fmt::format("column {} is no number", column + 1));
+      if (!number) refuse_row(fmt::format("column {} is not a number", column + 1));
       if (looks_split(fields_, column)) {
         refuse_row(
             fmt::format("columns {} and {} look like one number that has a mark in it; write it without",
@@ -290,7 +290,7 @@ class row_reader {
   /// Refuses rows that, taken together, are ambiguous.
   void expect_sense() const {
     if (layout_.announced && rows_ < *layout_.announced)
-      refuse(file_, fmt::format("is cut short: {} points of {} are there", rows_, *layout_.announced));
+      refuse(file_, fmt::format("is cut short: it has {} of {} points", rows_, *layout_.announced));
     if (const auto problem = numbers_.problem(); !problem.empty()) refuse(file_, problem);
     if (names_ && numbers_.fractions() && layout_.comments) {
       refuse(file_,
@@ -341,7 +341,7 @@ point_cloud read_records(const std::string& file, std::string_view bytes, const 
   }
   const auto rest = bytes.substr(count * size);
   if (rest.find_first_not_of(std::string_view(" \t\r\n\0", 5)) != rest.npos) {
-    refuse(file, fmt::format("has {} bytes behind the {} points of {} bytes that are announced; one of these "
+    refuse(file, fmt::format("has {} bytes after the announced {} points of {} bytes; one of these "
                              "numbers is wrong",
                              rest.size(), count, size));
   }
@@ -353,8 +353,8 @@ point_cloud read_records(const std::string& file, std::string_view bytes, const 
       const auto& [offset, type, big_endian, stride, scale, shift] = fields[a];
       at[a] = number_at(bytes.data() + i * (stride == 0 ? size : stride) + offset, type, big_endian);
       if (type.bytes == 8 && type.kind != number_type::floating && std::abs(at[a]) >= 0x1p53)
-        refuse(file,
-               fmt::format("point {} has the number {}, which is no double; make it smaller", i + 1, at[a]));
+        refuse(file, fmt::format("point {} has the number {}, which does not fit a double; make it smaller",
+                                 i + 1, at[a]));
       at[a] = at[a] * scale + shift;
     }
     add(cloud, at);
@@ -774,7 +774,7 @@ point_cloud read_shape(const std::string& file, std::string_view text) {
 }
 
 constexpr const char* unknown_text =
-    "is no cloud of points: PLY, PCD, LAS, NPY and BIN (KITTI) are known, and text whose first line has "
+    "is not a point cloud: PLY, PCD, LAS, NPY and BIN (KITTI) are known, and text whose first line has "
     "numbers, "
     "or names of which three are x, y and z";
 

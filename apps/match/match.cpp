@@ -66,11 +66,11 @@ std::string each_frame(const std::string& file, const std::function<void(const g
   };
   const int code = run_script("opencv", {"--frames", file}, take);
   if (code == 0) return {};
-  return code == no_video
-             ? fmt::format("{}: is neither a picture nor a video that OpenCV can read", file)
-             : fmt::format(
-                   "{}: is no picture; if it is a video, install python3-opencv, or give a folder of frames",
-                   file);
+  return code == no_video ? fmt::format("{}: is neither a picture nor a video that OpenCV can read", file)
+                          : fmt::format(
+                                "{}: is not a picture; if it is a video, install python3-opencv, or give a "
+                                "folder of frames",
+                                file);
 }
 
 /// Pictures in a folder, by name.
@@ -139,7 +139,7 @@ truth_matrix read_truth(const std::string& file) {
   if (h[0] * (h[4] * h[8] - h[5] * h[7]) - h[1] * (h[3] * h[8] - h[5] * h[6]) +
           h[2] * (h[3] * h[7] - h[4] * h[6]) ==
       0)
-    throw roost::invalid_argument(fmt::format("{}: is no homography: its determinant is 0", file));
+    throw roost::invalid_argument(fmt::format("{}: is not a homography: its determinant is 0", file));
   return h;
 }
 
@@ -585,7 +585,7 @@ void add_ways(CLI::App& command, options_of_match& options) {
       ->capture_default_str();
   command
       .add_option("--map", options.map,
-                  "What lays a query onto the reference: a turn, scale and shift, as in the paper; an affine "
+                  "How a query maps to the reference: rotation, scale and shift, as in the paper; an affine "
                   "map; a homography; or the simplest of these that fits")
       ->check(CLI::IsMember({"auto", "similarity", "affine", "perspective"}))
       ->capture_default_str();
@@ -603,7 +603,7 @@ void add_ways(CLI::App& command, options_of_match& options) {
       ->capture_default_str();
   command
       .add_option("--units", options.how.units,
-                  "So many units is a basis long when coordinates are rounded to keys")
+                  "Length of a basis, in the units to which coordinates are rounded")
       ->capture_default_str();
   command
       .add_option("--threshold", options.how.threshold,
@@ -623,7 +623,7 @@ void add_match(CLI::App& app) {
   auto options = std::make_shared<options_of_match>();
   CLI::App* const command = app.add_subcommand("match",
                                                "Finds pictures in a reference picture by geometric hashing: "
-                                               "turned, scaled, shifted and from aside; exit code 3 if "
+                                               "rotated, scaled, shifted, or seen obliquely; exit code 3 if "
                                                "one does not match, 1 if one cannot be read");
   command->add_option("reference", options->reference, "Picture: PNG, JPEG, PGM, FITS ...")->required();
   command

@@ -302,7 +302,7 @@ std::string wrong_number(const std::string& text) {
   const bool other_base = digits.size() > 1 && digits[0] == '0' &&
                           std::string_view("0123456789xX").find(digits[1]) != std::string_view::npos;
   if (failure != std::errc() || other_base)
-    return fmt::format("{} is no decimal number; give one such as 10", text.empty() ? "nothing" : text);
+    return fmt::format("{} is not a decimal number; give one such as 10", text.empty() ? "nothing" : text);
   return {};
 }
 
@@ -331,8 +331,8 @@ void expect_commands(const CLI::App& app, int argc, const char* const* argv) {
   }
   const auto* const of = app.get_parent();
   throw CLI::ParseError(
-      fmt::format("'{}' is no command{}; there are {}", argv[1], of == nullptr ? "" : " of " + app.get_name(),
-                  replaced(names_of_commands(app), ' ', ", ")),
+      fmt::format("'{}' is not a command{}; commands: {}", argv[1],
+                  of == nullptr ? "" : " of " + app.get_name(), replaced(names_of_commands(app), ' ', ", ")),
       CLI::ExitCodes::ExtrasError);
 }
 

@@ -89,7 +89,7 @@ std::vector<long> find_picture(const std::string& file, fitsfile* fits, int& sta
     int type = 0, dimensions = 0;
     fits_movabs_hdu(fits, part, &type, &status);
     if (type != IMAGE_HDU || fits_get_img_dim(fits, &dimensions, &status) || dimensions < 2) continue;
-    if (dimensions > 9) refuse(file, "is a FITS file with more than 9 axes; write its picture alone");
+    if (dimensions > 9) refuse(file, "is a FITS file with more than 9 axes; write only its picture");
     std::vector<long> sides(static_cast<std::size_t>(dimensions));
     fits_get_img_size(fits, dimensions, sides.data(), &status);
     if (std::ranges::all_of(sides, [](long side) { return side > 0; })) return sides;

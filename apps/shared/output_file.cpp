@@ -116,7 +116,7 @@ void expect_other_files(const std::vector<std::string>& outputs, const std::vect
     const auto number = number_of(stat(output.c_str(), &facts) == 0, facts);
     if (number && read.contains(*number)) {
       throw invalid_argument(
-          fmt::format("{}: is read, and would be written over; name another output", output));
+          fmt::format("{}: is also an input and would be overwritten; name a different output", output));
     }
   }
 }
@@ -133,7 +133,8 @@ void make_folder(const std::filesystem::path& folder, std::string_view instead) 
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (!std::filesystem::is_directory(folder, failure))
-    throw error(fmt::format("{}: is no directory and cannot be made one; give {}", folder.string(), instead));
+    throw error(
+        fmt::format("{}: is not a directory and cannot be made one; give {}", folder.string(), instead));
 }
 
 }  // namespace roost::tools

@@ -172,7 +172,8 @@ std::string walk(std::string_view file, const ply_header& header, const Wanted& 
           }
           const auto value = body.value(property.value);
           if (!value && !header.ascii) return fmt::format("{} is not whole", place(i));
-          if (!value) return fmt::format("{} is not whole, or its {} is no number", place(i), property.name);
+          if (!value)
+            return fmt::format("{} is not whole, or its {} is not a number", place(i), property.name);
           take_value(ply_place{e, p, i}, *value);
         }
       }

@@ -219,9 +219,9 @@ class text_source::decoder {
     } else if (is_zstd(input_)) {
       frame_ = &made(zstd_);
     } else {
-      expect_text(source_.name(), "has behind its compressed text something that is", input_);
+      expect_text(source_.name(), "has data after its compressed text that is", input_);
       if (!behind_gzip())
-        refuse_input(source_.name(), "has something else behind its frames of Zstandard; get the file again");
+        refuse_input(source_.name(), "has other data after its Zstandard frames; get the file again");
       source_.ignores_ = true;
       return false;
     }

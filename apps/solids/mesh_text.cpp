@@ -68,7 +68,7 @@ class lines {
     double result = 0;
     if (!to_number(word, result))
       refuse_line(word.empty() ? fmt::format("a number of {} is missing", of)
-                               : fmt::format("'{}' is no number of {}", short_of(word), of));
+                               : fmt::format("'{}' is not a number of {}", short_of(word), of));
     return result;
   }
 
@@ -143,7 +143,8 @@ Number raw(std::string_view bytes, std::size_t at) {
 
 polygons binary_stl(std::string_view bytes) {
   constexpr std::size_t head = 84, record = 50;
-  if (bytes.size() < head) refuse("is no STL: neither a text that begins with 'solid' nor 84 bytes long");
+  if (bytes.size() < head)
+    refuse("is not an STL file: neither a text that begins with 'solid' nor 84 bytes long");
   const std::size_t count = raw<std::uint32_t>(bytes, head - 4), room = (bytes.size() - head) / record;
   if (count > room || (count == 0 && room != 0)) {
     refuse(fmt::format(
@@ -190,11 +191,11 @@ polygons read_obj(std::string_view text) {
         const auto digits = word.substr(0, word.find('/'));
         std::int64_t number = 0;
         if (!lines::to_integer(digits, number) || number == 0)
-          from.refuse_line(fmt::format("'{}' is no corner of a face", short_of(word)));
+          from.refuse_line(fmt::format("'{}' is not a corner of a face", short_of(word)));
         const auto count = static_cast<std::int64_t>(result.vertices.size());
         if (number < -count) {
           from.refuse_line(
-              fmt::format("a face names the vertex {} before, but there are {}", -number, count));
+              fmt::format("a face refers to vertex -{}, but there are {} so far", -number, count));
         }
         result.corners.push_back(number > 0 ? number - 1 : count + number);
       }
@@ -298,7 +299,7 @@ polygons read_off(std::string_view text) {
   }
   std::uint64_t vertices = 0, faces = 0;
   if (!lines::to_integer(word, vertices) || !lines::to_integer(from.word(), faces))
-    from.refuse_line("has no numbers of vertices and faces; it is no OFF file");
+    from.refuse_line("has no numbers of vertices and faces; it is not an OFF file");
   polygons result;
   for (std::uint64_t i = 0; i < vertices; ++i) {
     if (!from.next_words()) refuse(fmt::format("has {} vertices of {}; it is cut short", i, vertices));
@@ -316,7 +317,7 @@ polygons read_off(std::string_view text) {
       std::int64_t number = 0;
       if (!lines::to_integer(name, number) || number < 0) {
         from.refuse_line(name.empty() ? fmt::format("a face has {} corners of {}", k, corners)
-                                      : fmt::format("'{}' is no corner of a face", short_of(name)));
+                                      : fmt::format("'{}' is not a corner of a face", short_of(name)));
       }
       result.corners.push_back(number);
     }

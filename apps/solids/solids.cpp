@@ -273,8 +273,8 @@ std::vector<std::string> remarks(const solids_options& options, const std::strin
   }
   if (faults.turned_edges != 0 && options.inside != "parity") {
     result.push_back(
-        fmt::format("{}: at {} edges triangles look different ways: what they go around twice or not at all "
-                    "is wrong; --inside parity does not mind",
+        fmt::format("{}: at {} edges, adjacent triangles face opposite ways, so the inside may be "
+                    "wrong; use --inside parity",
                     name, faults.turned_edges));
   }
   return result;
@@ -412,8 +412,8 @@ std::string remark_on_size(const std::string& name, const bounds& box, const fra
   if (side == 0 || times <= grid.side) return {};
   const bool reached = times < static_cast<double>(finest);
   return fmt::format(
-      "{}: is {:.2g} voxels wide, as the grid spans {:.3g} times its width; bring the meshes nearer to "
-      "each other, or make this one larger{}",
+      "{}: is only {:.2g} voxels wide, because the grid spans {:.3g} times its width; bring the meshes "
+      "nearer to each other, or make this one larger{}",
       name, grid.side / times, times,
       reached ? fmt::format(", or take a --grid of more than {:.0f}", std::ceil(times)) : "");
 }

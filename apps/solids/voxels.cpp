@@ -327,10 +327,11 @@ void add_solid_outputs(CLI::App* command, voxels_options& options) {
       ->needs(exports)
       ->group(solids_group);
   command
-      ->add_option("--frames", options.frames,
-                   "Makes so many frames in which the first mesh turns and the others go around it, from "
-                   "triangles to classes and voxels that can be seen; reports their times, and draws "
-                   "frames.png. A mesh that is a folder of files goes through them instead, one a frame")
+      ->add_option(
+          "--frames", options.frames,
+          "Computes this many frames, in which the first mesh rotates and the others circle it, from "
+          "triangles to classes and voxels that can be seen; reports their times, and draws "
+          "frames.png. A mesh that is a folder of files goes through them instead, one a frame")
       ->check(CLI::Range(1, 10000))
       ->group(solids_group);
   command

@@ -72,7 +72,7 @@ struct number_column {
     if (text.empty() || text == "null" || table.read(row, *column, number)) return number;
     const bool sexagesimal = text.find_first_of(": hd") != text.npos && text[0] != 'h' && text[0] != 'd';
     refuse(table.name(),
-           fmt::format("row {} has the {} '{}', which is no number; {}", row + 1, what, text,
+           fmt::format("row {} has the {} '{}', which is not a number; {}", row + 1, what, text,
                        sexagesimal ? "write hours, minutes and seconds as degrees" : "correct it"));
   }
 };
@@ -222,10 +222,10 @@ void read_csv_catalogue(const std::string& file, position_units units, star_take
     impossible +=
         std::isfinite(light) && !is_magnitude(light) && !(light > 90 && light < 1000);  // 99.9 means none
     if (moves && !(years >= 1800 && years <= 2200) && std::isfinite(years))
-      refuse(file, fmt::format("row {} has the epoch {}, which is no year; correct it", row + 1, years));
+      refuse(file, fmt::format("row {} has the epoch {}, which is not a year; correct it", row + 1, years));
     if (std::abs(east) > fastest || std::abs(north) > fastest) {
       refuse(file,
-             fmt::format("row {} has the proper motion {}, {}; no star has so many thousandths of an arc "
+             fmt::format("row {} has the proper motion {}, {}; no star has this many thousandths of an arc "
                          "second a year: correct it",
                          row + 1, east, north));
     }

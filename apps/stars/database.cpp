@@ -59,7 +59,7 @@ star_database load_star_database(const std::filesystem::path& file) {
   using roost::throw_file_error;
   file_reader source(file, mark, "a database of `roost stars build`");
   header first;
-  if (source.size() < sizeof(first)) throw_file_error(file, "is no star database: it is too short");
+  if (source.size() < sizeof(first)) throw_file_error(file, "is not a star database: it is too short");
   source.read(&first, sizeof(first));
   const header own{};
   if (first.byte_order != own.byte_order)
@@ -74,7 +74,7 @@ star_database load_star_database(const std::filesystem::path& file) {
   if (first.stars > parts / sizeof(star) || first.patterns > parts / sizeof(star_pattern) ||
       first.name_bytes > parts ||
       parts != first.stars * sizeof(star) + first.patterns * sizeof(star_pattern) + first.name_bytes)
-    throw_file_error(file, "is no star database: its parts have other sizes than its head says");
+    throw_file_error(file, "is not a star database: its parts have other sizes than its head says");
   star_database result;
   result.limits = {first.fov_least, first.fov_most, first.magnitude_most};
   result.epoch = first.epoch;
@@ -98,7 +98,7 @@ star_database load_star_database(const std::filesystem::path& file) {
     names.remove_prefix(line.size() + 1);
   }
   if (!good || !makes_sense(result))
-    throw_file_error(file, "is no star database: what it says of stars does not make sense");
+    throw_file_error(file, "is not a star database: what it says of stars does not make sense");
   return result;
 }
 

@@ -256,7 +256,7 @@ std::vector<solved_file> read_fields(const std::vector<std::string>& files, bool
       one.drawable = kind == file_kind::picture;
       if (kind == file_kind::other && !sized) {
         throw roost::invalid_argument(
-            fmt::format("{}: is no picture; if it is a CSV file of centroids, give the picture's --size, "
+            fmt::format("{}: is not a picture; if it is a CSV file of centroids, give the picture's --size, "
                         "such as 1024x768",
                         file));
       }
@@ -378,7 +378,7 @@ void solve(const stars_options& options) {
   const auto& [fov_least, fov_most, magnitude_most] = database.limits;
   if (!options.guess.empty() && (how.fov_most < fov_least || how.fov_least > fov_most)) {
     throw roost::invalid_argument(fmt::format(
-        "{}: is for pictures {} to {} degrees wide, and --fov {} asked for others; build one for them",
+        "{}: is for pictures {} to {} degrees wide, and --fov {} asks for others; build one for them",
         options.database, fov_least, fov_most, options.guess));
   }
   if (!options.out.empty()) make_room_for_outputs(options);
@@ -475,10 +475,9 @@ void add_solve(CLI::App& stars, const std::shared_ptr<stars_options>& options) {
       "Where all fields point, about: RA,DEC,ROLL in degrees; this is tried before the whole sky");
   find->add_option("--radius", options->radius, "How many degrees from there they may point, 10 at most")
       ->capture_default_str();
-  find->add_option("--limit", options->limit,
-                   "Gives a field up that has been compared with so many patterns; 0: --near alone")
+  find->add_option("--limit", options->limit, "Gives up on a field after this many patterns; 0: only --near")
       ->capture_default_str();
-  find->add_option("--chance", options->chance, "A solution that is likelier than this to be chance is none")
+  find->add_option("--chance", options->chance, "Highest probability of chance for a solution")
       ->capture_default_str();
   auto* const out = find->add_option(
       "--out", options->out,

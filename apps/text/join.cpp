@@ -379,10 +379,10 @@ void add_join(CLI::App& app) {
           "Left CSV file, also of gzip or zstd; the output keeps its row order; - for standard input")
       ->required();
   command
-      ->add_option("B", options->right,
-                   "Right CSV file, whose other columns are added; - for standard input. What is kept in "
-                   "memory of two "
-                   "files: the smaller one, and the rows of the greater one that match; of others, B")
+      ->add_option(
+          "B", options->right,
+          "Right CSV file, whose other columns are added; - for standard input. Of two "
+          "regular files, memory holds the smaller one and the matching rows of the larger; otherwise B")
       ->required();
   command
       ->add_option("--on", options->on,

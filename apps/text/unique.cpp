@@ -84,7 +84,7 @@ class summed_column {
       if (text.empty()) continue;
       const auto value = roost::tools::read_decimal(text, places_);
       if (!value)
-        refuse(fmt::format("'{}' is no decimal number below 10^20 with at most {} digits behind the point",
+        refuse(fmt::format("'{}' is not a decimal number below 10^20 with at most {} digits after the point",
                            roost::tools::printable(text), roost::tools::decimal_places));
       if (!roost::tools::add_decimal(sums_[numbers[i]], *value)) refuse("a sum goes beyond 10^20");
       known_[numbers[i]] = 1;
@@ -298,7 +298,7 @@ void add_unique(CLI::App& app) {
                    "Order of the output: first occurrence, or count, the most frequent first")
       ->check(CLI::IsMember({"first", "count"}))
       ->capture_default_str();
-  command->add_option("-n,--top", options->top, "Writes so many lines of the output at most")
+  command->add_option("-n,--top", options->top, "Writes at most this many lines of the output")
       ->check(CLI::Range(std::size_t{1}, std::numeric_limits<std::size_t>::max()))
       ->option_text("N");
   const auto add_columns = [&](const char* name, std::vector<std::string>& to, const char* text) {

@@ -357,7 +357,9 @@ class GroupBy:
             return frames.take(given, ends if self._kept is None else self._kept[ends])
         found, there = self._made(how, columns, option, nulls=True)
         if found.ndim != 1:
-            raise TypeError(f"roost.GroupBy.agg: {how} of {option!r} has several values a key; give one q")
+            raise TypeError(
+                f"roost.GroupBy.agg: {how} of {option!r} gives more than one value per key; pass a single q"
+            )
         if frames is Device:
             return frames.result(found, there, self._library)
         result = frames.result(np.asarray(found), there, given)
@@ -435,7 +437,7 @@ class GroupBy:
             values = _DeviceValues(column)
             if (allowed := values.allowed()) is not None and how not in allowed:
                 raise TypeError(
-                    f"{what}: values of Arrow's type {column.type!r} on {column.device}, of which come "
+                    f"{what}: values of Arrow's type {column.type!r} on {column.device} have only "
                     f"{', '.join(allowed)}; convert them to numbers"
                 )
             return values
@@ -496,7 +498,9 @@ class GroupBy:
         if there is None or not isinstance(columns[0], _DeviceValues):
             return found, there
         if found.ndim != 1:
-            raise TypeError(f"roost.GroupBy.{how}: several values a key, of which some are null; give one q")
+            raise TypeError(
+                f"roost.GroupBy.{how}: more than one value per key, some of them null; pass a single q"
+            )
         return DeviceColumn.of_array(found, self._library, there), None
 
     def _made_of(self, columns, how, option, nulls):

@@ -70,7 +70,7 @@ class Group:
             raise ValueError(f"roost.distributed.Group: deadline={deadline!r}; give seconds, at least 1")
         for function in (all_gather, exchange, *([] if abort is None else [abort])):
             if not callable(function):
-                raise TypeError(f"roost.distributed.Group: {function!r} is no function")
+                raise TypeError(f"roost.distributed.Group: {function!r} is not a function")
         self.rank, self.size = rank, size
         self._group = _host.Group(NUMPY.place(), rank, size, all_gather, exchange, abort)
         self._all_gather, self._deadline, self._on_gpus = all_gather, deadline, {}
@@ -172,7 +172,9 @@ def _checked(keys, what):
     if keys.library.name == "jax" and keys.library.module is not _host:
         raise TypeError(f"{what}: a jax array on a GPU; on GPUs, roost.distributed takes torch's and CuPy's")
     if isinstance(keys, StringKeys):
-        raise TypeError(f"{what}: texts, of which processes have no common numbers; pass numbers or bytes")
+        raise TypeError(
+            f"{what}: texts, which have no common numbers across processes; pass numbers or bytes"
+        )
     if keys.kind.word_bytes > 16:
         raise ValueError(f"{what}: keys of {keys.kind.key_bytes} bytes; here they may have 1 to 16")
     return keys, str(keys.kind) if keys.library.module is _host else f"{keys.kind} on GPUs"

@@ -192,7 +192,7 @@ def test_groups_that_there_are_not():
         distributed.Group(3, 3, print, print)
     with pytest.raises(ValueError, match="65 shards"):
         distributed.Group(0, 65, print, print)
-    with pytest.raises(TypeError, match="None is no function"):
+    with pytest.raises(TypeError, match="None is not a function"):
         distributed.Group(0, 1, print, None)
     with pytest.raises(ValueError, match="deadline=0"):
         distributed.Group(0, 1, print, print, deadline=0)

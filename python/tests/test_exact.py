@@ -71,7 +71,9 @@ def test_numbers_are_converted_exactly(given, to):
             converted = convert(np.array([value]), np.dtype(to), "roost.test")
             assert converted.dtype == to and converted.tolist() == [value.item()]
         else:
-            refused(OverflowError, lambda: convert(np.array([value]), np.dtype(to), "roost.test"), "no value")
+            refused(
+                OverflowError, lambda: convert(np.array([value]), np.dtype(to), "roost.test"), "not a value"
+            )
 
 
 def test_floats_of_python_take_the_nearest_value():

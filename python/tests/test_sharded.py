@@ -834,9 +834,9 @@ def ends_early(rank, size):
     with pytest.raises(RuntimeError) as raised:
         out.sum().backward()
     assert "has failed" not in str(raised.value)  # it is torch's
-    with pytest.raises(RuntimeError, match=f"rank {rank} cannot go on"):
+    with pytest.raises(RuntimeError, match=f"rank {rank} cannot continue"):
         len(table)
-    with pytest.raises(RuntimeError, match=f"rank {rank} cannot go on"):
+    with pytest.raises(RuntimeError, match=f"rank {rank} cannot continue"):
         table(torch.arange(3))
     return "ended"
 

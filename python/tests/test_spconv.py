@@ -532,7 +532,7 @@ def test_states(monkeypatch):
         (lambda i, f: ours.SparseConvTensor(f, i, [4, 3], 1).dense(), "beyond"),
         (lambda i, f: ours.SparseConvTensor(f, i - 1, [4, 4], 1).dense(), "beyond"),
         (lambda i, f: ours.SubMConv2d(3, 3, 3)(ours.SparseConvTensor(f, i + 1, [9, 9], 1)), "beyond"),
-        (lambda i, f: ours.SubMConv2d(3, 3, 3)(ours.SparseConvTensor(f, i * 0, [4, 4], 1)), "twice"),
+        (lambda i, f: ours.SubMConv2d(3, 3, 3)(ours.SparseConvTensor(f, i * 0, [4, 4], 1)), "duplicates"),
         (lambda i, f: ours.SubMConv3d(3, 3, 3)(ours.SparseConvTensor(f, i, [4, 4], 1)), "2 axes"),
         (lambda i, f: ours.SubMConv2d(4, 3, 3)(ours.SparseConvTensor(f, i, [4, 4], 1)), "3 channels"),
         (lambda i, f: ours.SubMConv2d(3, 3, 3)(f), "give a SparseConvTensor"),
@@ -547,7 +547,7 @@ def test_states(monkeypatch):
         (lambda i, f: ours.SparseInverseConv2d(3, 3, 1, "a"), "more than one voxel"),
         (
             lambda i, f: ours.SparseInverseConv2d(3, 3, 3, "a")(ours.SparseConvTensor(f, i, [4, 4], 1)),
-            "no layer",
+            "not that of an earlier layer",
         ),
         (lambda i, f: ours.saved_weight_layout("KSRC").__enter__(), "KRSC"),
         (lambda i, f: ours.functional.sparse_add(), "SparseConvTensors"),
@@ -578,9 +578,13 @@ def test_rules_of_indice_keys():
         (ours.SparseMaxPool2d(2, indice_key="a"), y, "is there"),
         (ours.SubMConv2d(3, 3, 5, indice_key="s"), first, "another indice_key"),
         (ours.SubMConv2d(3, 3, 3, dilation=2, indice_key="s"), first, "another indice_key"),
-        (ours.SparseInverseConv2d(3, 3, 3, "s"), first, "no layer"),
+        (ours.SparseInverseConv2d(3, 3, 3, "s"), first, "not that of an earlier layer"),
         (ours.SparseInverseConv2d(3, 3, 2, "a"), y, "kernel"),
-        (ours.SparseInverseConv2d(3, 3, 3, "a"), y.select_by_index(torch.arange(len(y) - 1)), "no layer"),
+        (
+            ours.SparseInverseConv2d(3, 3, 3, "a"),
+            y.select_by_index(torch.arange(len(y) - 1)),
+            "not that of an earlier layer",
+        ),
     ]:
         with pytest.raises(ValueError, match=words):
             layer(there)

@@ -336,7 +336,7 @@ def test_concurrent_map_grows_and_sums(on):
         (lambda: roost.ConcurrentMap("i8", "S3"), TypeError, "values of type"),
         (lambda: roost.ConcurrentMap(capacity=-1), ValueError, "capacity"),
         (lambda: roost.ConcurrentMap(load_factor=2.0), ValueError, "load factor"),
-        (lambda: roost.ConcurrentMap().insert([1], [1.5]), OverflowError, "1.5 is no value"),
+        (lambda: roost.ConcurrentMap().insert([1], [1.5]), OverflowError, "1.5 is not a value"),
         (lambda: roost.ConcurrentMap().insert([1, 2], [1]), ValueError, "2 keys"),
         (lambda: roost.ConcurrentMap("i8", "i2").add([1], [1]), TypeError, "sums"),
         (lambda: roost.Index(["a"]).get_indexer([1]), TypeError, "strings"),

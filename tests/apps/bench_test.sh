@@ -23,13 +23,13 @@ refused "threads" bench --threads -1
 refused "place" bench --place moon
 refused "reps" bench --reps 0
 refused "subcommand" # none at all
-refused "'dance' is no command; there are info, bench, " dance
-refused "'dance' is no command of stars; there are build, solve" stars dance
+refused "'dance' is not a command; commands: info, bench, " dance
+refused "'dance' is not a command of stars; commands: build, solve" stars dance
 refused "is negative" bench --region-slots -5
 refused "is negative" unique --top -5
 refused "too large" bench --region-slots 18446744073709551616
-refused "log2n: 010 is no decimal number" bench --log2n 010
-refused "log2n: 0x10 is no decimal number" bench --log2n 3,0x10
+refused "log2n: 010 is not a decimal number" bench --log2n 010
+refused "log2n: 0x10 is not a decimal number" bench --log2n 3,0x10
 refused "budget: 18446744073709551616 is too large" bench --budget 18446744073709551616
 refused "channels" bench --channels 32,18446744073709551648
 refused "log2n" bench --log2n 4294967306
@@ -43,7 +43,7 @@ refused "nothing was measured: frozen_multimap has none" bench --place host --ta
 refused "join takes --copies 1" bench --place host --ops join --log2n 10
 refused "ROOST_PEER_ABSL" bench --place host --with-peers
 refused "leave out --shards" bench --place host --with-peers --shards 2
-refused "layout compact alone" bench --place host --table frozen_bucketed --load-factor 1.2 --log2n 10
+refused "works only with frozen_map of layout compact" bench --place host --table frozen_bucketed --load-factor 1.2 --log2n 10
 if ! "$roost" info | grep -q '^cuda [0-9]'; then
   refused "no CUDA device\|without CUDA" bench --place cuda
 fi

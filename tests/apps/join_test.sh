@@ -333,7 +333,7 @@ for end in '\x1f' '\x1f\x8b' '\x1f\x8b\x08' '\x28\xb5' '\x28\xb5\x2f\xfd' "${ski
   refused "packed: is cut off" unique packed
 done
 { zstd -qc a.csv && echo garbage; } >packed
-refused "packed: has something else behind" unique packed
+refused "packed: has other data after its Zstandard frames" unique packed
 { gzip -c a.csv && printf '\x1f\x8b\x07'; head -c 100 /dev/zero; } >packed
 refused "packed: cannot be decompressed" unique packed
 same "gzip" expected "$roost" unique a.gz --column id
@@ -550,9 +550,9 @@ skipping "^roost: few.csv: left out 1 bad line; line 3 has" "      1 2" unique f
 refused "^roost: /dev/full: cannot be written (No space" unique pages --output /dev/full
 refused "^roost: nowhere/out: cannot be written" join x.csv x.csv --on id --output nowhere/out
 refused "^roost: folder: cannot be written" join x.csv x.csv --on id --output folder
-refused "^roost: x.csv: is read" join x.csv y.csv --on id --output x.csv
-refused "^roost: ./x.csv: is read" join y.csv x.csv --on id --output ./x.csv
-refused "^roost: pages: is read" unique pages --output pages
+refused "^roost: x.csv: is also an input" join x.csv y.csv --on id --output x.csv
+refused "^roost: ./x.csv: is also an input" join y.csv x.csv --on id --output ./x.csv
+refused "^roost: pages: is also an input" unique pages --output pages
 for command in "unique pages" "join x.csv x.csv --on id"; do
   # shellcheck disable=SC2086
   "$roost" $command >/dev/full 2>stderr

@@ -232,16 +232,16 @@ reads 'z,what,x,y\n3,12 Main Street,1,2\n' 1.0 2.0 3.0
 reads 'what,x,y,z\n5" pipe,1,2,3\n"say ""no"", x",4,5,6\n' 1.0 2.0 3.0
 reads 'what,x,y,z\n,1,2,3\n# a comment\n// x y z, too\n' 1.0 2.0 3.0
 reads 'what,x,y,z\n"#7",1,2,3\n' 1.0 2.0 3.0
-doubtful 'name,x,y,z\nA,1,2,3\nB,4,five,6\n' "line 3: column 3 is no number: 'B,4,five,6'"
-doubtful 'name,x,y,z\nA,1,12:30:01,3\n' "line 2: column 3 is no number"
-doubtful 'name,x,y,z\nA,1,2,\n' "line 2: column 4 is no number"
+doubtful 'name,x,y,z\nA,1,2,3\nB,4,five,6\n' "line 3: column 3 is not a number: 'B,4,five,6'"
+doubtful 'name,x,y,z\nA,1,12:30:01,3\n' "line 2: column 3 is not a number"
+doubtful 'name,x,y,z\nA,1,2,\n' "line 2: column 4 is not a number"
 doubtful 'name,x,y,z\nA,B,1,2,3\n' "names 4 columns"
 doubtful 'name,x,y,z\nA,1,2,3\n#7,4,5,6\n' "line 3: may be a comment or a point"
 doubtful 'name,x,y,z\n#7,4,5,6\nA,1,2,3\n' "line 2: may be a comment or a point"
-doubtful 'A,1,2,3\n' "no cloud of points"
+doubtful 'A,1,2,3\n' "not a point cloud"
 doubtful '1,234;2,345;3,456\n' "between thousands"
-doubtful '1,234.5;2;3\n' "no cloud of points"
-doubtful '1;1.234,5;2\n' "column 2 is no number"
+doubtful '1,234.5;2;3\n' "not a point cloud"
+doubtful '1;1.234,5;2\n' "column 2 is not a number"
 doubtful '1,5,2,5,3,5\n' "decimal commas"
 doubtful '12 345,5 1 2 3\n1 045,5 1 2 3\n' "look like one number"
 doubtful '1.5 2,5 3\n' "decimal commas and decimal points"
@@ -252,10 +252,10 @@ doubtful '0,1,2\n1.5,2.5,3.5\n' "names of columns or a point"
 doubtful '"x" "y" "z"\n"1" 1 2 3\n' "names 3 columns"
 doubtful '# t x y z\n1 2 3\n' "names 4 columns"
 doubtful 'x,y,z,X\n1,2,3,4\n' "more than one column x"
-doubtful '3\n1 2 3\n4 5 6\n' "cut short: 2 points of 3"
+doubtful '3\n1 2 3\n4 5 6\n' "cut short: it has 2 of 3 points"
 doubtful '1\n1 2 3\n4 5 6\n' "line 3: there are more points"
-doubtful '1 2 1e400\n' "column 3 is no number"
-doubtful '1 2 +-3\n' "column 3 is no number"
+doubtful '1 2 1e400\n' "column 3 is not a number"
+doubtful '1 2 +-3\n' "column 3 is not a number"
 doubtful '\xff\xfe1\x00' "UTF-16"
 doubtful 'LASF\x01\x02' "LAS"
 
@@ -319,8 +319,8 @@ refused "no such file" lidar nothing.ply
 refused "is a directory" lidar .
 for file in short.pcd short.npy short_ascii.pcd; do refused "$file: is cut short" lidar $file; done
 for file in short.ply many.ply; do refused "is not whole; it is damaged or cut short" lidar $file; done
-refused "4 bytes behind" lidar long.npy
-refused "4 bytes behind" lidar long.pcd
+refused "4 bytes after" lidar long.npy
+refused "4 bytes after" lidar long.pcd
 refused "more in it than its header" lidar long.ply
 refused "more numbers in its line" lidar wide.ply
 refused "--record 4 or --record 5" lidar five.bin
@@ -347,7 +347,7 @@ refused "no point is within" lidar --within 0.001 a.xyz
 refused "5 bytes" lidar odd.bin
 refused "line 2: column 2" lidar words.csv
 refused "line 2: 3 columns are expected" lidar two.csv
-refused "no cloud of points" lidar prose.txt
+refused "not a point cloud" lidar prose.txt
 refused "has no points" lidar empty.xyz
 refused "size" lidar --size 0 a.xyz
 refused "size" lidar --size nan a.xyz
@@ -360,6 +360,6 @@ refused "generate" lidar --generate 0
 refused "cannot be written" lidar --generate 1 --size 1 --reps 0 --picture no/folder.png
 refused "a.jpg: the picture is a PNG file" lidar --generate 1 --size 1 --reps 0 --picture a.jpg
 cp a.xyz same.xyz
-refused "would be written over" lidar --reps 0 --picture same.xyz same.xyz
+refused "would be overwritten" lidar --reps 0 --picture same.xyz same.xyz
 cmp -s a.xyz same.xyz || fail "a picture was written over its cloud"
 finish

@@ -202,7 +202,7 @@ if /usr/bin/python3 -c 'import cv2' 2>/dev/null; then
 else
   refused "needs OpenCV; install python3-opencv" match reference.pgm turned.pgm "${small[@]}" --against sift --format json
   head -c 1000 /dev/zero >video.mp4
-  refused "video.mp4: is no picture; if it is a video, install python3-opencv" match reference.pgm video.mp4 "${small[@]}" --format json
+  refused "video.mp4: is not a picture; if it is a video, install python3-opencv" match reference.pgm video.mp4 "${small[@]}" --format json
 fi
 
 # Pictures that are read are not written over.
@@ -211,9 +211,9 @@ cp turned.pgm here/12:30.png
 "$roost" match reference.pgm here/12:30.png "${small[@]}" --out out >stdout 2>stderr || fail "12:30.png: $(cat stderr)"
 is_png out/12:30.png
 mv here/12:30.png here/a.png
-refused "^roost: here/a.png: is read, and would be written over" match reference.pgm here/a.png "${small[@]}" --out here
+refused "^roost: here/a.png: is also an input and would be overwritten" match reference.pgm here/a.png "${small[@]}" --out here
 mv here/a.png here/sheet.png
-refused "^roost: here/sheet.png: is read" match reference.pgm farther.pgm here "${small[@]}" --out here
+refused "^roost: here/sheet.png: is also an input" match reference.pgm farther.pgm here "${small[@]}" --out here
 cmp -s turned.pgm here/sheet.png || fail "a query was written over"
 
 # Bad input.
@@ -240,17 +240,17 @@ for wrong in "--share nan" "--threshold nan" "--longest nan" "--units nan" "--lo
 done
 refused "seed" match reference.pgm turned.pgm --seed 18446744073709551616
 echo 1 2 3 2 4 6 0 0 1 >singular
-refused "is no homography" match reference.pgm turned.pgm --truth singular
+refused "is not a homography" match reference.pgm turned.pgm --truth singular
 refused "^roost: match: --longest is 0.1; give a number from 0.13 to 1$" match reference.pgm turned.pgm --longest 0.1
 refused "units" match reference.pgm turned.pgm --units 31
 refused "k" match reference.pgm turned.pgm --k 2
 refused "votes" match reference.pgm turned.pgm --votes some
 refused "map" match reference.pgm turned.pgm --map some
 refused "required" match reference.pgm
-refused "is no directory" match reference.pgm turned.pgm --out text.txt/out
+refused "is not a directory" match reference.pgm turned.pgm --out text.txt/out
 if ((EUID != 0)); then
   mkdir -m 000 closed
-  refused "^roost: closed/out: is no directory and cannot be made one" match reference.pgm turned.pgm --out closed/out
+  refused "^roost: closed/out: is not a directory and cannot be made one" match reference.pgm turned.pgm --out closed/out
   rmdir closed
 fi
 

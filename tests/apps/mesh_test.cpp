@@ -244,11 +244,11 @@ TEST(mesh, reads_dialects_of_obj) {
   EXPECT_EQ(triangles("f 1 2 3\nv 2 0 0 2\nv 0 1 0\nv 0 0 0\nsurf 0 1\n"),
             (std::pair<std::size_t, std::size_t>{1, 2}));
   for (const auto& [line, words] : {std::pair{"f 1 2 0", "line 5: '0'"},
-                                    {"f 1 2 x", "'x' is no corner"},
-                                    {"f 1 2 -9", "9 before"},
+                                    {"f 1 2 x", "'x' is not a corner"},
+                                    {"f 1 2 -9", "vertex -9, but there are 4 so far"},
                                     {"f 1 2 5", "names vertex 5"},
                                     {"v 1 2", "2 numbers"},
-                                    {"v 1,5 2 3", "'1,5' is no number"},
+                                    {"v 1,5 2 3", "'1,5' is not a number"},
                                     {"v 1 2 3 4 5", "5 numbers"},
                                     {"v 1 2 3 0", "weight 0"},
                                     {"f 1 2 3.0", "'3.0'"}})

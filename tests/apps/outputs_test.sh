@@ -19,7 +19,7 @@ kept() {
       [[ $way == soft ]] && ln -s "$PWD/moved" "$file"
       [[ $way == hard ]] && ln moved "$file"
     fi
-    refused "^roost: $output: is read, and would be written over; name another output" "$@"
+    refused "^roost: $output: is also an input and would be overwritten; name a different output" "$@"
     cmp -s "$file" before || fail "$*: $file was written over"
     [[ $way == same ]] || { rm -f "$file" && mv moved "$file"; }
   done
@@ -38,7 +38,7 @@ kept p.xyz ./p.xyz lidar p.xyz --reps 0 --picture ./p.xyz "${host[@]}"
 for command in "unique -" "join - b.csv --on id" "join b.csv - --on id"; do
   # shellcheck disable=SC2086,SC2094
   "$roost" $command -o a.csv "${host[@]}" <a.csv 2>stderr && fail "$command wrote over standard input"
-  grep -q "^roost: a.csv: is read" stderr || fail "$command: $(cat stderr)"
+  grep -q "^roost: a.csv: is also an input" stderr || fail "$command: $(cat stderr)"
 done
 
 # Solids: each export, each mesh, the pictures, and what the slices of a folder are called.

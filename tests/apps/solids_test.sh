@@ -93,7 +93,7 @@ solids open.obj --grid 16 --inside vote
 grep -q "edges are open" stderr && fail "open.obj: --inside vote is told of open edges"
 awk '/^f/ && !done { print $1, $4, $3, $2, $5; done = 1; next } { print }' "$cube" >turned.obj
 solids turned.obj --grid 16
-grep -q "look different ways.*--inside parity" stderr || fail "turned.obj: nothing is said: $(cat stderr)"
+grep -q "face opposite ways.*--inside parity" stderr || fail "turned.obj: nothing is said: $(cat stderr)"
 solids turned.obj --grid 16 --inside parity
 holds "r['volume_voxels'] == 4096"
 

@@ -143,7 +143,7 @@ fi
 mkdir here
 cp plain.pgm here/plain.png
 cp fields/f0.csv here
-refused "^roost: here/plain.png: is read, and would be written over" stars solve host.sky here/plain.png --out here --pictures
+refused "^roost: here/plain.png: is also an input and would be overwritten" stars solve host.sky here/plain.png --out here --pictures
 refused "^roost: out/f0.stars.csv: would be written twice" stars solve host.sky fields/f0.csv here/f0.csv --size 1024x768 --out out
 
 # Bad catalogues. No database is left.
@@ -171,7 +171,7 @@ refused_catalogue "--fov 0:10" catalogue.csv --fov 0:10
 refused_catalogue "--fov 20:10" catalogue.csv --fov 20:10
 refused_catalogue "--fov wide" catalogue.csv --fov wide
 refused_catalogue "epoch nan" catalogue.csv --epoch nan
-refused "^roost: .*catalogue.csv: is read" stars build catalogue.csv --out catalogue.csv
+refused "^roost: .*catalogue.csv: is also an input" stars build catalogue.csv --out catalogue.csv
 
 # Catalogues that are not what their columns say are noticed, and those that say what they are, are read.
 recast() { # HEAD AWK_FIELDS: catalogue.csv with other columns
@@ -246,7 +246,7 @@ refused "^roost: other.sky: .*damaged" stars solve other.sky fields/f0.csv --siz
 refused "^roost: nothing.sky: is not a database of .roost stars build.$" stars solve nothing.sky fields/f0.csv --size 1024x768
 refused "^roost: catalogue.csv: is not a database of" stars solve catalogue.csv fields/f0.csv --size 1024x768
 refused "^roost: missing.sky: cannot be read" stars solve missing.sky fields/f0.csv --size 1024x768
-refused "f0.csv: is no picture.*--size" stars solve host.sky fields/f0.csv
+refused "f0.csv: is not a picture.*--size" stars solve host.sky fields/f0.csv
 refused "f0.csv: row .* outside of a picture of 640 x 480" stars solve host.sky fields/f0.csv --size 640x480
 refused "host.sky: is for pictures 10 to 16 degrees wide" stars solve host.sky fields/f0.csv --size 1024x768 --fov 1:2
 refused "catalogue.csv: has no column for the place from the left edge; it has 'ra', 'dec'" stars solve host.sky catalogue.csv --size 1024x768
@@ -317,6 +317,6 @@ refused "letters.csv: row 1 has 'a'" stars solve host.sky letters.csv --size 102
 "$roost" stars solve host.sky leaves.csv --size 1024x768 --format csv --place host >stdout 2>stderr
 grep -q "^leaves,1[12][09]\.99\|^leaves,120\.0" stdout || fail "leaves: $(cat stdout stderr)"
 touch file
-refused "is no directory" stars solve host.sky fields/f0.csv --size 1024x768 --out file/out
+refused "is not a directory" stars solve host.sky fields/f0.csv --size 1024x768 --out file/out
 
 finish

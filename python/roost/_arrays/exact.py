@@ -98,7 +98,7 @@ def convert(array, dtype, what, given=None):
     converted, kept = convert_some(array, dtype, what, given)
     if not kept.all():
         wrong = array[~kept].ravel()[0] if array.ndim else array[()]
-        why = "longer than" if dtype.kind == "S" else "no value of type"
+        why = "longer than" if dtype.kind == "S" else "not a value of type"
         name = shown(wrong, str) if array.dtype.kind in "mM" else repr(wrong.item())
         raise OverflowError(f"{what}: {name} is {why} {dtype}")
     return converted
@@ -116,7 +116,7 @@ def convert_some(array, dtype, what, given=None):
             converted = array.astype(dtype)
             return converted, _kept(array, converted, given)
     except (TypeError, ValueError, OverflowError):
-        raise OverflowError(f"{what}: {array.dtype} has values that are none of {dtype}") from None
+        raise OverflowError(f"{what}: {array.dtype} has values that do not fit {dtype}") from None
 
 
 def shown(value, text=repr):
@@ -258,7 +258,7 @@ def of_python(x, what):
     try:
         array = np.asarray(x)
     except Exception as error:
-        raise TypeError(f"{what}: a {type(x).__name__}, which is no array: {_one_line(error)}") from None
+        raise TypeError(f"{what}: a {type(x).__name__}, which is not an array: {_one_line(error)}") from None
     if array.dtype.hasobject and not array.shape:
         raise TypeError(f"{what}: a {type(x).__name__}; pass an array, or a list of values of one type")
     return array
@@ -273,7 +273,7 @@ def real_numbers(x, what, finite=True):
         raise TypeError(f"{what}: {array.dtype} where numbers are expected")
     array = convert(array, np.dtype(np.float64), what, x) if array.size else array.astype(np.float64)
     if finite and not np.isfinite(array).all():
-        raise ValueError(f"{what}: {array[~np.isfinite(array)].ravel()[0]}; leave out what is no number")
+        raise ValueError(f"{what}: {array[~np.isfinite(array)].ravel()[0]}; leave out what is not a number")
     return array
 
 
@@ -289,7 +289,7 @@ def expect_shades(image, what):
     """Refuses PIL images whose numbers are not shades: indices of a palette, inks, hues."""
     mode = getattr(image, "mode", None)
     if mode in ("P", "PA", "CMYK", "YCbCr", "HSV", "LAB"):
-        raise TypeError(f"{what}: an image of mode {mode}, whose numbers are no shades; give convert('RGB')")
+        raise TypeError(f"{what}: an image of mode {mode}, whose numbers are not shades; give convert('RGB')")
 
 
 def _one_line(error):
@@ -399,7 +399,8 @@ def _floats(cells, types, what):
                 exact = False
             if not exact:
                 raise OverflowError(
-                    f"{what}: {cell} beside floats, and it is no float; pass all as integers or as floats"
+                    f"{what}: {cell} among floats cannot be represented as a float; pass all as integers "
+                    "or as floats"
                 )
     if all(issubclass(t, np.floating) for t in types):
         return np.array(cells)
@@ -451,7 +452,7 @@ def _date(cell, of_numpy, what):
     for unit, step in ("D", 86400 * 10**6), ("us", 1), ("ms", 10**3), ("s", 10**6):
         if count % step == 0 and abs(count // step) < 2**63:
             return np.timedelta64(count // step, unit)
-    raise OverflowError(f"{what}: {cell!r}, which timedelta64 has in no unit")
+    raise OverflowError(f"{what}: {cell!r} does not fit timedelta64 in any unit")
 
 
 def plain_number(key):

@@ -20,7 +20,7 @@ def _expect_exact(values, rows, name):
     if ((taken > 2**53) | (taken < -(2**53) if values.dtype.kind == "i" else False)).any():
         raise OverflowError(
             f"roost.merge: column {name!r} has integers beyond 2^53 and rows without a value, which "
-            "pandas makes floats of; convert it to Int64 or UInt64"
+            "pandas turns into floats; convert it to Int64 or UInt64"
         )
 
 
@@ -348,7 +348,7 @@ def column_named(frame, name, what):
     """A column of a frame."""
     names, columns = frames_of(frame).columns(frame)
     if names.count(name) != 1:
-        raise KeyError(f"{what}: {name!r} is none of the columns {names!r}")
+        raise KeyError(f"{what}: {name!r} is not one of the columns {names!r}")
     return columns[names.index(name)]
 
 
@@ -356,7 +356,7 @@ def columns_named(frame, names, what, argument):
     """A frame of some columns of a frame. `argument` has the names, or one."""
     frames = frames_of(frame)
     if frames is None:
-        raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}, which is no frame")
+        raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}, which is not a frame")
     known, columns = frames.columns(frame)
     several = not isinstance(names, (str, bytes)) and hasattr(names, "__iter__")
     names = list(names) if several and not (isinstance(names, tuple) and names in known) else [names]

@@ -685,7 +685,7 @@ def library_of_gpu(index, what):
     if torch := sys.modules.get("torch"):
         device = torch.device("cuda", index)
         return library_of(device, TorchCuda, torch, device)
-    raise TypeError(f"roost: {what} on a GPU; import cupy or torch, which roost's results will be of")
+    raise TypeError(f"roost: {what} on a GPU; import cupy or torch, for roost's results")
 
 
 def same_device(library, other, what):

@@ -75,7 +75,9 @@ def _jax_array(x, what):
 def _no_nat(array, what):
     """A column without nulls as a numpy array, which must have no NaT: the value was the date -2^63."""
     if array.dtype.kind in "mM" and np.isnat(array).any():
-        raise OverflowError(f"{what}: a date or duration of -2^63, which numpy has not; drop or fill it")
+        raise OverflowError(
+            f"{what}: a date or duration of -2^63, which numpy cannot represent; drop or fill it"
+        )
     return array
 
 
@@ -173,9 +175,7 @@ def _other(x, what):
             if name in sys.modules:  # which reads it in place
                 module = sys.modules[name]
                 return take(module.asarray(x) if name == "cupy" else module.as_tensor(x, device="cuda"), what)
-        raise TypeError(
-            f"{what}: a {type(x).__name__} on a GPU; import cupy or torch, which roost's results will be of"
-        )
+        raise TypeError(f"{what}: a {type(x).__name__} on a GPU; import cupy or torch, for roost's results")
     return of_python(x, what), NUMPY
 
 

@@ -119,7 +119,7 @@ def _of_unit(values, unit, what):
     try:
         return pa.array(values, kind)
     except pa.ArrowException:
-        raise OverflowError(f"{what}: values of Python that are no {unit}") from None
+        raise OverflowError(f"{what}: Python values that are not {unit}") from None
 
 
 def of_values(values, unit, what):

@@ -690,7 +690,7 @@ class ColumnsKind:
         for i, (value, column) in enumerate(zip(values, self._columns)):
             values[i] = value if column.unit else plain_number(value)
             if values[i] is None and value is not None:
-                raise OverflowError(f"{what}: {shown(value)} is no number of 64 bits")
+                raise OverflowError(f"{what}: {shown(value)} is not a 64-bit number")
         return self.queries(values if single else [values], home, what)
 
     def _asked(self, x, what):

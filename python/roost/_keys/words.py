@@ -190,7 +190,7 @@ def encode_like(x, kind, home, what):
     if library is NUMPY and array.dtype == object and kind.dtype.kind == "S":  # Arrow's and pandas' bytes
         array = of_python(array.tolist(), what)
         if array.dtype == object:
-            raise OverflowError(f"{what}: bytes that end in NUL, or too long ones, are none of {kind}")
+            raise OverflowError(f"{what}: bytes that end in NUL, or are too long, do not fit {kind}")
     if library is not home:
         if is_python(x):
             return _own_keys(array, x, kind, home, what)

@@ -119,9 +119,9 @@ class Values:
             row = np.empty((1, *self.tail), dtype)
             row[:] = array
         except OverflowError:
-            raise OverflowError(f"{what}: missing={shown(value)} is no value of type {dtype}") from None
+            raise OverflowError(f"{what}: missing={shown(value)} is not a value of type {dtype}") from None
         except (ValueError, TypeError):
-            raise TypeError(f"{what}: missing={shown(value)} is no value of type {dtype}") from None
+            raise TypeError(f"{what}: missing={shown(value)} is not a value of type {dtype}") from None
         return self._padded(row.reshape(-1).view(np.uint8))
 
     def _one_of_torch(self, value, what):
@@ -133,10 +133,10 @@ class Values:
             array = given.to(dtype)
             row = torch.empty((1, *self.tail), dtype=dtype).copy_(array)
         except (RuntimeError, TypeError, ValueError):
-            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from None
+            raise TypeError(f"{what}: missing={value!r} is not a value of type {dtype}") from None
         exact = given.is_floating_point() or torch.equal(array.double(), given.double())
         if not exact or not torch.equal(torch.isinf(array), torch.isinf(given)):
-            raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}")
+            raise OverflowError(f"{what}: missing={value!r} is not a value of type {dtype}")
         return self._padded(row.reshape(-1).view(torch.uint8).numpy())
 
     def _padded(self, bytes):

@@ -606,14 +606,14 @@ def main(options, threads):
     """Runs what the options of roost.bench ask for; 1 if answers differ or a question failed."""
     wanted = options.questions.split(",") if options.questions else [*GROUPS, *JOINS]
     if unknown := [q for q in wanted if q not in GROUPS and q not in JOINS]:
-        raise SystemExit(f"roost.bench: no question {', '.join(unknown)}; there are q1 to q10 and j1 to j5")
+        raise SystemExit(f"roost.bench: no question {', '.join(unknown)}; choose from q1 to q10 and j1 to j5")
     libraries = options.only.split(",") if options.only else list(LIBRARIES)
     if options.device == "cuda":
         libraries = ["gpu", *libraries]
         if options.nulls:
             raise SystemExit("roost.bench: columns on a GPU have no nulls; leave out --nulls or --device")
     if unknown := [name for name in libraries if name not in _NAMES]:
-        raise SystemExit(f"roost.bench: no library {', '.join(unknown)}; there are {', '.join(LIBRARIES)}")
+        raise SystemExit(f"roost.bench: no library {', '.join(unknown)}; choose from {', '.join(LIBRARIES)}")
     rows = options.rows or 10_000_000
     if rows < 1 or not 0 <= options.nulls < 100:
         raise SystemExit("roost.bench: give at least one row, and less than 100 percent of nulls")

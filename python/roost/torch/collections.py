@@ -305,7 +305,9 @@ class _Config:
         """Options of the table, including those that TorchRec has in its configs."""
         options = of_all | {part: value for part, value in self._given.items() if part not in _PARTS}
         if options.get("policy") == "score":
-            raise ValueError("policy 'score' needs scores, which a collection has not; use 'lru' or 'lfu'")
+            raise ValueError(
+                "policy 'score' needs scores, which a collection does not have; use 'lru' or 'lfu'"
+            )
         kind = self._given.get("data_type", "FP32")
         kind = str(getattr(kind, "name", kind))
         if kind not in _TYPES:

@@ -139,8 +139,8 @@ class _Ranks:
     def _check_alive(self):
         if self._broken is not None:
             raise RuntimeError(
-                f"{self._what}: rank {self.rank} cannot go on: a call has failed while data were on their "
-                f"way ({self._broken}); end all ranks"
+                f"{self._what}: rank {self.rank} cannot continue: a call failed while data were in "
+                f"transit ({self._broken}); end all ranks"
             )
 
     @staticmethod

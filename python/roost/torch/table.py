@@ -777,7 +777,7 @@ class Table(torch.nn.Module):
         slots = torch.empty(len(state["ids"]), dtype=torch.int32, device=self.device)
         lost = table.restore(place, *columns, same, library.column(slots))
         if not lost and table.size(place) != len(state["ids"]):
-            raise ValueError(f"{self._what}: a key that comes twice")
+            raise ValueError(f"{self._what}: a duplicate key")
         if lost:
             raise ValueError(
                 f"{self._what}: {plural(lost, 'key')} of {len(state['ids'])} found no row in a table of "
@@ -891,7 +891,7 @@ class Table(torch.nn.Module):
         """
         file = os.path.realpath(os.fsdecode(os.fspath(file)))  # a link's target is replaced, not the link
         if os.path.exists(file) and not os.path.isfile(file):
-            raise OSError(f"{self._what}: {file} is no regular file; give the name of one")
+            raise OSError(f"{self._what}: {file} is not a regular file; give the name of one")
         out = _begin_file(file, self._what)
         try:
             state = self._state(self._entries(host=True))

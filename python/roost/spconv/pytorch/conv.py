@@ -278,7 +278,7 @@ class SparseConvolution(_MapLayer):
         key, data = f"{self._what}: indice_key={self.indice_key!r}", x.find_indice_pair(self.indice_key)
         if data is None or data.is_subm:
             raise ValueError(
-                f"{key} is that of no layer before with a stride; there are {list(x.indice_dict)}"
+                f"{key} is not that of an earlier layer with a stride; choose from {list(x.indice_dict)}"
             )
         if data.ksize != self.kernel_size or data.out_spatial_shape != x.spatial_shape:
             raise ValueError(

@@ -249,7 +249,7 @@ class SparseConvTensor:
             index = CoordinateIndex(indices.detach(), order="input")
             if index.duplicates:
                 raise ValueError(
-                    f"{what}: {index.duplicates} of {len(indices)} voxels come twice; give each once"
+                    f"{what}: {index.duplicates} of {len(indices)} voxels are duplicates; pass each once"
                 )
             self._made = self.indices, version, index
         index = self._made[2]
