@@ -11,7 +11,8 @@
 #include "roost/columns.hpp"
 #include "roost/texts.hpp"
 
-/// \file Arrow columns as keys: columns that polars, pyarrow, DuckDB and others pass through Arrow's C data
+/// \file
+/// Arrow columns as keys: columns that polars, pyarrow, DuckDB and others pass through Arrow's C data
 /// interface are read in place. Needs the header xxhash.h.
 
 // The structs of https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and

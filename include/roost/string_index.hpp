@@ -7,7 +7,8 @@
 #include "roost/detail/place/xxhash.hpp"
 #include "roost/two_way_index.hpp"
 
-/// \file string_index: numbers texts, exactly. Texts are hashed to keys of 16 bytes, and compared if their
+/// \file
+/// string_index: numbers texts, exactly. Texts are hashed to keys of 16 bytes, and compared if their
 /// hashes are equal. Needs the header xxhash.h.
 
 namespace roost {

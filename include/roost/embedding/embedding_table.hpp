@@ -8,7 +8,8 @@
 #include "roost/embedding/embedding_options.hpp"
 #include "roost/place.hpp"
 
-/// \file Learned rows of numbers by key: a table with a fixed number of rows, in which new keys take the rows
+/// \file
+/// Learned rows of numbers by key: a table with a fixed number of rows, in which new keys take the rows
 /// of others.
 
 namespace roost {
