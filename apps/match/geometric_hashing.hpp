@@ -224,8 +224,8 @@ struct shorten {
   ROOST_FN void operator()(std::size_t i) const { numbers[i] = static_cast<std::uint16_t>(values[i]); }
 };
 
-/// The votes for a pair of bases in one word, of which the least is the best. A point of the query can vote
-/// for a pair more than once, so votes are not bounded by the number of points.
+/// The votes for a pair of bases and its number in one word: the smallest word is the best pair. A point of
+/// the query can vote for a pair more than once, so votes are not bounded by the number of points.
 using packed_votes = unsigned long long;  // the type of atomicMin
 ROOST_FN packed_votes pack(std::uint32_t votes, std::uint32_t basis) {
   return static_cast<packed_votes>(~votes) << 32 | basis;

@@ -152,9 +152,9 @@ class _Batch:
         what = f"{table._what}: per_sample_weights"
         if self.offsets is None or mean:
             raise ValueError(f"{what} need offsets and mode 'sum'")
-        if not isinstance(weights, torch.Tensor) or not weights.is_floating_point():
+        if not isinstance(weights, torch.Tensor) or weights.dtype not in _DTYPES:  # others would be rounded
             given = getattr(weights, "dtype", type(weights).__name__)
-            raise TypeError(f"{what} of type {given}; pass a tensor of floats")
+            raise TypeError(f"{what} of type {given}; pass a tensor of float32, bfloat16 or float16")
         table._same_device(weights, "per_sample_weights")
         if weights.shape != self.shape:
             raise ValueError(
@@ -454,7 +454,7 @@ class Table(torch.nn.Module):
             "sum" or "mean" of a bag.
         include_last_offset : bool
             Whether the last offset is the number of ids.
-        per_sample_weights : tensor of a float for each id, optional
+        per_sample_weights : tensor of a float32, bfloat16 or float16 for each id, optional
             With offsets and mode "sum": each row is multiplied by its weight before it is added. Weights get
             gradients. Takes memory for a row of float32 for each id, as bags without weights do not.
 

@@ -24,9 +24,8 @@ def _union(tensors, what):
     dtype = functools.reduce(torch.promote_types, (each.features.dtype for each in tensors))
     sums = first.features.new_zeros(len(index), first.features.shape[1], dtype=dtype)
     for each, rows in zip(tensors, torch.as_tensor(index.rows_of_input()).split([len(t) for t in tensors])):
-        sums = sums.index_add(
-            0, rows, each.features.to(dtype)
-        )  # each row once, so that sums are the same each time
+        # Each row once, so the sums are deterministic.
+        sums = sums.index_add(0, rows, each.features.to(dtype))
     result = first._with(sums, index, first.spatial_shape)
     most = max(tensors, key=len)
     result.indice_dict = most.indice_dict if len(most) == len(result) else {}
