@@ -209,8 +209,9 @@ class shading {
 
   /// Red, green and blue of a pixel, linear in light: the mean of its samples.
   vec operator()(int row, int column) const {
-    vec sum;
+    vec sum, paint;
     double depth = -1, light = 0;  // of the last sample
+    std::uint32_t painted = ~0u;   // the voxel whose colour is `paint`
     for (int i = 0; i < samples * samples; ++i) {
       const int r = row * samples + i / samples, c = column * samples + i % samples;
       const auto s = buffer_.at(r, c);
@@ -223,7 +224,8 @@ class shading {
         depth = depth_of(s);
         light = light_at(r, c, depth);
       }
-      sum = sum + light * by_face_[face_of(s)] * colour(key_of(s));
+      if (key_of(s) != painted) painted = key_of(s), paint = colour(painted);
+      sum = sum + light * by_face_[face_of(s)] * paint;
     }
     return 1.0 / (samples * samples) * sum;
   }

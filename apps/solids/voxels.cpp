@@ -172,7 +172,8 @@ void measure_tables_of(const voxels_options& options) {
   const auto finest = options.finest();
   const auto picture = options.out / "voxels.png", csv = options.out / "voxels.csv",
              times = options.out / "voxels-time.png";
-  std::vector<std::string> outputs{picture.string()};
+  std::vector<std::string> outputs;
+  if (options.picture) outputs.push_back(picture.string());
   if (options.sweep) outputs.insert(outputs.end(), {csv.string(), times.string()});
   roost::tools::expect_other_files(outputs, roost::tools::files_of_meshes(options));
   const auto place = roost::choose_place(options.place);
@@ -209,12 +210,14 @@ void measure_tables_of(const voxels_options& options) {
            100 * static_cast<double>(keys.size()) / cells, finest, milliseconds);
   if (out.wrong() == 0) out.note("every voxel was found, and none that is not there");
 
-  roost::tools::picture_options view;
-  view.up = static_cast<roost::tools::axis>(options.up.back() - 'x');
-  view.upside_down = options.up.front() == '-';
-  view.turn = options.turn;
-  write_png(draw_voxels(cpu, keys, view), picture);
-  out.note("voxels: {}", picture.string());
+  if (options.picture) {
+    roost::tools::picture_options view;
+    view.up = static_cast<roost::tools::axis>(options.up.back() - 'x');
+    view.upside_down = options.up.front() == '-';
+    view.turn = options.turn;
+    write_png(draw_voxels(cpu, keys, view), picture);
+    out.note("voxels: {}", picture.string());
+  }
   if (options.sweep) write_times(csv.string(), times.string(), out);
   if (out.wrong() != 0) {
     throw CLI::RuntimeError(fmt::format("voxels: {} answers were wrong", out.wrong()), 2);
@@ -249,6 +252,8 @@ void add_usual_options(CLI::App* command, voxels_options& options) {
       ->capture_default_str();
   command->add_option("--turn", options.turn, "Angle of the camera around the mesh, in degrees")
       ->capture_default_str();
+  command->add_flag("--no-picture{false}", options.picture,
+                    "Draws no picture, which takes longer than the voxels of a small mesh");
   command
       ->add_flag(
           "--sweep", options.sweep,
