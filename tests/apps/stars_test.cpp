@@ -195,7 +195,8 @@ TEST(stars, a_guess_of_the_width_is_kept_to) {
 TEST(stars, the_answer_does_not_depend_on_the_batch) {
   std::mt19937 random(6);
   tools::star_fields all;
-  for (int i = 0; i < 20; ++i) all.add(seen(random_pointing(random), random), {width, height});
+  for (int i = 0; i < (sanitized ? 4 : 20); ++i)
+    all.add(seen(random_pointing(random), random), {width, height});
   const auto together = solve(all);
   for (std::size_t i = 0; i < all.count(); ++i) {
     tools::star_fields one;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "support/arrow.hpp"
+#include "support/keys.hpp"
 
 #if defined(ROOST_TEST_CUDA)
 #include <cuda_runtime_api.h>
@@ -431,6 +432,7 @@ TEST_P(places, TwoTablesAgreeWithMaps) {
 TEST_P(places, LargeTablesAreJoined) {
   random_bits random(15);
   for (const column_kind& kind : std::vector<column_kind>{{"l"}, {"u"}}) {
+    if (sanitized && kind.format == "l") continue;
     const std::size_t n = kind.format == "l" ? 131071 : 131073;
     check_two(table_of({kind, {"i"}}, n, 5, 1000000, random),
               table_of({kind, {"l"}}, n / 4, 5, 1000000, random));
@@ -667,7 +669,7 @@ TEST_P(places, GroupsAgreeWithMaps) {
   for (const std::size_t n : {0, 1, 50, 3000, 131071, 131073}) {
     for (const std::string format :
          {"c", "C", "s", "S", "i", "I", "l", "L", "b", "e", "f", "g", "tdD", "tsu:UTC", "tDn"}) {
-      if (n > 3000 && format != "i" && format != "L" && format != "g") continue;
+      if (n > 3000 && format != "i" && (sanitized || (format != "L" && format != "g"))) continue;
       const bool drops = random() % 2 != 0;
       const both keys = table_of({{"i"}, {"u"}}, n, 10, n > 3000 ? 300 : 12, random);
       const both values =

@@ -108,6 +108,7 @@ TEST(few_groups, are_numbered_by_first_occurrence_and_reduced_as_lists_are) {
   for (const std::size_t n : {least - 1, std::size_t{200001}}) {
     for (const bool skewed : {false, true}) {
       for (const std::size_t different : {1, 1000, 16000}) {
+        if (sanitized && skewed != (different == 1000)) continue;
         check<u32>(n, different, skewed);
         check<u64>(n, different, skewed);
         check<roost::packed_key<2>>(n, different, skewed);

@@ -156,6 +156,7 @@ void check_nesting(const std::vector<u64>& numbers) {
 TEST(group_by_calls, nest_few_keys_as_many) {
   constexpr std::size_t least = 1 << 17;
   for (const u64 groups : {1, 2, 33, 1000, 4000, 16384, 20000}) {
+    if (sanitized && groups != 33 && groups < 16384) continue;
     check_nesting<u32>(random_numbers(least - 1, groups, groups - 1));
     check_nesting<u64>(random_numbers(least + groups, groups, groups - 1));
   }

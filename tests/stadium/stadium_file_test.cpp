@@ -303,11 +303,11 @@ class interrupting_memory : public watched_memory {
 };
 
 TEST(stadium_files, that_change_while_they_are_loaded) {
-  using value = packed<4096>;
+  using value = packed<512>;
   using map_type = roost::stadium_map<u32, value, place_type>;
   const folder here;
   const fs::path file = here / "map", copy = here / "copy", other = here / "other";
-  const auto keys = from_numbers<u32>(different_numbers(7000, 1));
+  const auto keys = from_numbers<u32>(different_numbers(56000, 1));
   const auto values = numbered_values<value>(keys.size());
   roost::save(test_place(), made<map_type>(test_place(), keys, values), file);
   roost::save(test_place(), made<map_type>(test_place(), {keys[0]}, {values[0]}), other);
