@@ -236,7 +236,7 @@ std::filesystem::path picture_of(const solids_options& options) {
 std::vector<std::string> files_to_write(const solids_options& options, std::uint64_t side) {
   if (options.serve) return {};
   std::vector<std::string> files;
-  if (options.picture) files.push_back(picture_of(options).string());
+  if (!options.no_picture) files.push_back(picture_of(options).string());
   for (const auto& name : options.exports) {
     const auto more = files_of_voxels(name, side);
     files.insert(files.end(), more.begin(), more.end());
@@ -485,7 +485,7 @@ void write_files(const solids_options& options, const placed_meshes& all, const 
                  const std::function<void(const std::string&)>& note) {
   const bool surfaces = options.op == "surfaces";
   const auto shown = surfaces ? voxel_set::surfaces : voxel_set::exposed;
-  if (options.picture) {
+  if (!options.no_picture) {
     const auto file = picture_of(options);
     write_png(draw_voxels(host(options.threads), words_for_picture(on, grid.side, shown), view_of(options)),
               file);
@@ -544,7 +544,7 @@ void print_frames(const solids_options& options, std::size_t meshes, std::uint32
   fmt::print("{} frames of {}: {:.2f} ms each, {:.2f} to {:.2f}; {:.0f} a second\n", times.size(),
              formula(options), median, times.front(), times.back(), 1000 / median);
   fmt::print("ms of the steps: {}\n", text(on.frame_times()));
-  if (options.picture) fmt::print("pictures: {}\n", picture_of(options).string());
+  if (!options.no_picture) fmt::print("pictures: {}\n", picture_of(options).string());
 }
 
 /// The grid of the result for the meshes as they are placed.
@@ -596,12 +596,12 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     facts.volumes.push_back(on.volume());
     facts.seen.push_back(surfaces ? counted.classes.all() : counted.exposed);
-    if (options.picture && f == pictures.size() * frames / drawn && pictures.size() < drawn) {
+    if (!options.no_picture && f == pictures.size() * frames / drawn && pictures.size() < drawn) {
       const auto words = words_for_picture(on, side, surfaces ? voxel_set::surfaces : voxel_set::exposed);
       pictures.push_back(draw_voxels(host(options.threads), words, view));
     }
   }
-  if (options.picture) write_png(film_strip(pictures, in_a_row), picture_of(options));
+  if (!options.no_picture) write_png(film_strip(pictures, in_a_row), picture_of(options));
   print_frames(options, count, side, on, std::move(facts));
 }
 

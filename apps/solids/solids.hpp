@@ -28,7 +28,7 @@ struct solids_options {
   std::string place = "auto";
   int threads = 0;
   std::optional<int> repetitions;
-  bool picture = true;  ///< draws one
+  bool no_picture = false;
   std::filesystem::path out = ".";
   std::string format = "table";
   std::string up = "y";

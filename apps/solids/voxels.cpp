@@ -173,7 +173,7 @@ void measure_tables_of(const voxels_options& options) {
   const auto picture = options.out / "voxels.png", csv = options.out / "voxels.csv",
              times = options.out / "voxels-time.png";
   std::vector<std::string> outputs;
-  if (options.picture) outputs.push_back(picture.string());
+  if (!options.no_picture) outputs.push_back(picture.string());
   if (options.sweep) outputs.insert(outputs.end(), {csv.string(), times.string()});
   roost::tools::expect_other_files(outputs, roost::tools::files_of_meshes(options));
   const auto place = roost::choose_place(options.place);
@@ -210,7 +210,7 @@ void measure_tables_of(const voxels_options& options) {
            100 * static_cast<double>(keys.size()) / cells, finest, milliseconds);
   if (out.wrong() == 0) out.note("every voxel was found, and none that is not there");
 
-  if (options.picture) {
+  if (!options.no_picture) {
     roost::tools::picture_options view;
     view.up = static_cast<roost::tools::axis>(options.up.back() - 'x');
     view.upside_down = options.up.front() == '-';
@@ -252,7 +252,7 @@ void add_usual_options(CLI::App* command, voxels_options& options) {
       ->capture_default_str();
   command->add_option("--turn", options.turn, "Angle of the camera around the mesh, in degrees")
       ->capture_default_str();
-  command->add_flag("--no-picture{false}", options.picture,
+  command->add_flag("--no-picture", options.no_picture,
                     "Draws no picture, which takes longer than the voxels of a small mesh");
   command
       ->add_flag(

@@ -367,7 +367,7 @@ TEST(matcher, what_is_twice_in_a_picture_has_two_places) {
     float scale, turn;
   };
   for (const auto& [scale, turn] : {second{0, 0}, second{1, 0.3f}, second{1.5f, 0}, second{0.8f, 2}}) {
-    if (sanitized && turn != 2) continue;
+    if (sanitized && scale != 1.5f) continue;
     const auto to_motif = around_middle(1 / std::max(scale, 0.1f), turn, 0, 0, 2 * w, 2 * h, w, h);
     const auto reference = drawn(500, 400, [&](float x, float y) {
       const image_point first{x - 10, y - 10}, other = to_motif({x - 190, y - 150});
@@ -404,7 +404,7 @@ TEST(matcher, finds_views_from_aside_and_says_which_kind_they_are) {
   for (const auto& [stretch, turn, tilt, kind] :
        {view{1, 0.5f, 0, map_kind::similarity}, view{1.3f, 2, 0, map_kind::affine},
         view{1.6f, 4, 0, map_kind::affine}, view{1.1f, 1, 0.3f, map_kind::perspective}}) {
-    if (sanitized && kind != map_kind::perspective) continue;
+    if (sanitized && stretch != 1.3f) continue;
     const auto truth = aside(stretch, turn, tilt);
     const auto query = drawn(width, height, [&](float x, float y) { return world(truth({x, y})); });
     with(reference, {}, [&](const tools::matcher& matcher) {

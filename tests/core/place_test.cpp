@@ -390,9 +390,12 @@ TEST(place, host_has_as_many_threads_as_it_says_and_writes_nothing) {
 
 /// A resource that has any memory, as a file can be; nobody may touch it.
 class boundless_memory : public std::pmr::memory_resource {
-  void* do_allocate(std::size_t, std::size_t) override { return this; }
+  void* do_allocate(std::size_t, std::size_t alignment) override { return at(alignment); }
   void do_deallocate(void*, std::size_t, std::size_t) override {}
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+ public:
+  static void* at(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 };
 
 TEST(place, host_refuses_more_memory_than_the_machine_has) {
@@ -409,8 +412,9 @@ TEST(place, host_refuses_more_memory_than_the_machine_has) {
   }
   boundless_memory boundless;
   const roost::host place(1, &boundless);
-  EXPECT_EQ(place.allocate(all + 1), &boundless) << "a resource of one's own knows what it has";
-  place.deallocate(&boundless, all + 1);
+  void* const all_of_it = boundless_memory::at(std::uintptr_t{2} << 20);
+  EXPECT_EQ(place.allocate(all + 1), all_of_it) << "a resource of one's own knows what it has";
+  place.deallocate(all_of_it, all + 1);
 }
 
 /// The files of a system that tell about memory.
