@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,6 +21,13 @@
 #include "describe.hpp"
 
 namespace {
+
+/// An error's text with ? for line ends and other control characters, which names of files and columns may
+/// have.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
 
 /// Returns the exit code: `code`, or 1 if this text or earlier output cannot be written to standard output.
 int print_last(int code, const std::string& text = {}) {
@@ -81,7 +89,7 @@ int main(int argc, char** argv) {
     std::fputs("roost: no memory; take fewer keys or smaller files\n", stderr);
     return 1;
   } catch (const std::exception& e) {
-    std::fputs(fmt::format("roost: {}\n", e.what()).c_str(),
+    std::fputs(fmt::format("roost: {}\n", one_line(e.what())).c_str(),
                stderr);  // fmt::print would throw with nothing to catch it
     return 1;
   }

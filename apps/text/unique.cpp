@@ -97,7 +97,8 @@ class summed_column {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    throw roost::invalid_argument(fmt::format("{}: column '{}': {}", file_, name_, why));
+    throw roost::invalid_argument(
+        fmt::format("{}: column '{}': {}", file_, roost::tools::printable(name_), why));
   }
 
   std::string file_, name_;
