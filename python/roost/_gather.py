@@ -63,6 +63,7 @@ def gather(rows, ids):
     message = f"{_WHAT}: a number below 0, or not below {len(rows)}, the number of rows"
     wrong = (ids < 0) | (ids >= len(rows))
     if of_torch and ids.is_cuda:
+        _expect_reachable(rows, ids)  # first: after a failed assertion, nothing runs on the device
         torch._assert_async(~wrong.any(), message)
         return _of_torch(torch, library, rows, ids)
     if bool(wrong.any()):
@@ -78,9 +79,16 @@ def _is_dense(torch, tensor):
     return tensor.layout is torch.strided and not tensor.is_nested
 
 
-def _of_torch(torch, library, rows, ids):
-    if rows.device != ids.device and not (rows.device.type == "cpu" and rows.is_pinned()):
+def _expect_reachable(rows, ids):
+    if rows.device == ids.device:
+        return
+    if rows.device.type != "cpu" or not rows.is_pinned():
         raise ValueError(f"{_WHAT}: rows on {rows.device}, ids on {ids.device}; pin the rows, or move one")
+    if not rows.is_contiguous():
+        raise ValueError(f"{_WHAT}: rows on the CPU that do not lie one after the other; pin a contiguous copy")
+
+
+def _of_torch(torch, library, rows, ids):
     rows, wide = rows.contiguous(), ids.reshape(-1).to(torch.int64)
     out = torch.empty((*ids.shape, *rows.shape[1:]), dtype=rows.dtype, device=ids.device)
     row_bytes = rows.element_size() * rows[:1].numel()

@@ -46,7 +46,9 @@ def test_a_gpu_reads_rows_of_the_host(device, pinned, width, dtype):
             expected = source[wanted.to(source.device)].cpu()
             assert torch.equal(got.cpu().view(torch.uint8), expected.view(torch.uint8)), m
     with pytest.raises(ValueError, match="pin"):
-        roost.gather(torch.empty(4, 4), ids)
+        roost.gather(torch.empty(4, 4), ids)  # which has no such rows either, and the device goes on
+    with pytest.raises(ValueError, match="contiguous"):
+        roost.gather(rows[::2], ids[:0])
 
 
 @pytest.mark.parametrize("device", CUDA)

@@ -578,7 +578,7 @@ def groups_of_some_ranks(rank, size):
         table(torch.arange(100) + rank).sum().backward()
         assert len(table) == 102
     if torch.cuda.is_available():
-        with pytest.raises(RuntimeError):
+        with pytest.raises(TypeError, match="meta"):
             roost.torch.ShardedTable(4, 1000, device="meta")
     table = roost.torch.ShardedTable(4, 1000)  # all again: tables have the same numbers
     table(torch.arange(5))

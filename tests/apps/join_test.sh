@@ -199,6 +199,7 @@ same "standard input" expected "$roost" join - loose.csv --on id <x.csv
 refused "one of the two files only" join - - --on id <x.csv
 mkfifo one
 refused "one: is a pipe, which can be one of the two files only" join one ./one --on id
+refused "no?such: there is no such file" unique $'no\nsuch'  # one line, whatever the name
 rm one
 refused "is a pipe, which can be one of the two files only" join - /dev/stdin --on id < <(cat x.csv)
 same "a file twice" <(printf 'id,x,x_right\n1,Z,Z\n') "$roost" join - /dev/stdin --on id <x.csv
