@@ -75,23 +75,30 @@ class SparseSequential(SparseModule):
         return input
 
 
-def _of_features(base, name):
-    """A module of torch that takes a SparseConvTensor, too."""
+class _OfFeatures:
+    """Before a module of torch: it takes a SparseConvTensor, too."""
 
     def forward(self, input):
         """Of a tensor, or of the features of a SparseConvTensor."""
         if isinstance(input, SparseConvTensor):
-            return input.replace_feature(base.forward(self, input.features))
-        return base.forward(self, input)
-
-    doc = f"`torch.nn.{base.__name__}` that takes a SparseConvTensor, too."
-    return type(name, (base,), {"__doc__": doc, "__module__": __name__, "forward": forward})
+            return input.replace_feature(super().forward(input.features))
+        return super().forward(input)
 
 
-SparseBatchNorm = _of_features(torch.nn.BatchNorm1d, "SparseBatchNorm")
-SparseSyncBatchNorm = _of_features(torch.nn.SyncBatchNorm, "SparseSyncBatchNorm")
-SparseReLU = _of_features(torch.nn.ReLU, "SparseReLU")
-SparseIdentity = _of_features(torch.nn.Identity, "SparseIdentity")
+class SparseBatchNorm(_OfFeatures, torch.nn.BatchNorm1d):
+    """`torch.nn.BatchNorm1d` that takes a SparseConvTensor, too."""
+
+
+class SparseSyncBatchNorm(_OfFeatures, torch.nn.SyncBatchNorm):
+    """`torch.nn.SyncBatchNorm` that takes a SparseConvTensor, too."""
+
+
+class SparseReLU(_OfFeatures, torch.nn.ReLU):
+    """`torch.nn.ReLU` that takes a SparseConvTensor, too."""
+
+
+class SparseIdentity(_OfFeatures, torch.nn.Identity):
+    """`torch.nn.Identity` that takes a SparseConvTensor, too."""
 
 
 class Identity(torch.nn.Module):
@@ -121,9 +128,7 @@ class RemoveGrid(SparseModule):
 
 def is_spconv_module(module: torch.nn.Module) -> bool:
     """Whether `SparseSequential` gives a module the SparseConvTensor."""
-    return isinstance(
-        module, (SparseModule, SparseBatchNorm, SparseSyncBatchNorm, SparseReLU, SparseIdentity)
-    )
+    return isinstance(module, (SparseModule, _OfFeatures))
 
 
 def is_sparse_conv(module: torch.nn.Module) -> bool:
