@@ -85,7 +85,9 @@ def _expect_reachable(rows, ids):
     if rows.device.type != "cpu" or not rows.is_pinned():
         raise ValueError(f"{_WHAT}: rows on {rows.device}, ids on {ids.device}; pin the rows, or move one")
     if not rows.is_contiguous():
-        raise ValueError(f"{_WHAT}: rows on the CPU that do not lie one after the other; pin a contiguous copy")
+        raise ValueError(
+            f"{_WHAT}: rows on the CPU that do not lie one after the other; pin a contiguous copy"
+        )
 
 
 def _of_torch(torch, library, rows, ids):

@@ -177,8 +177,8 @@ class Solid:
 
         It is closed, and faces look outwards. smooth: without steps, each corner within a voxel of the
         surface; else the sides of voxels. Voxels that touch at an edge or a corner only have vertices of
-        their own there. A solid without voxels has none. trimesh.Trimesh(*solid.mesh(), process=False) takes
-        it.
+        their own there. A solid without voxels has none. `trimesh.Trimesh(*solid.mesh(), process=False)`
+        takes it.
         """
         if not isinstance(smooth, (bool, np.bool_)):
             raise TypeError(f"roost.solids.Solid.mesh: smooth={shown(smooth)}; give True or False")
