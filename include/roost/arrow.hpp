@@ -119,6 +119,7 @@ class arrow_owner {
 
 /// What the values of a column are, as keys.
 struct arrow_type {
+  /// How values become keys.
   enum class form : std::uint8_t {
     null,    ///< there are none
     number,  ///< integers, bools, floats; dates, times and durations; decimals of at most 64 bits
@@ -156,10 +157,12 @@ inline void add_arrow(text_column& to, const ArrowSchema& type, const ArrowArray
 /// Arrow's structs, which must outlive it.
 class arrow_table {
  public:
+  /// Rows of one array.
   struct chunk {
     const ArrowArray* array;
     std::size_t begin, rows;  ///< of the array's buffers
   };
+  /// A column: its schema, its type as a key, and its rows.
   struct column {
     const ArrowSchema* schema;
     arrow_type type;

@@ -83,6 +83,7 @@ class file_writer {
     if (ours_) static_cast<void>(::unlink(partial_.c_str()));
   }
 
+  /// Appends bytes. Throws file_error, as on a full disk.
   void write(const void* source, std::size_t bytes) {
     const char* position = static_cast<const char*>(source);
     while (bytes != 0) {

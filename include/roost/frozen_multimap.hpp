@@ -271,11 +271,12 @@ class frozen_multimap {
     return match_at_least(place, queries, 1, missing, how);
   }
 
-  /// The results of retrieve and retrieve_pairs.
+  /// The result of retrieve.
   struct retrieved {
     array<std::uint64_t, Place> offsets;  ///< of each query's values, and the end
     array<Value, Place> values;
   };
+  /// The result of retrieve_pairs.
   struct retrieved_pairs {
     array<std::uint64_t, Place> queries;  ///< the number of each value's query
     array<Value, Place> values;

@@ -36,19 +36,21 @@ struct maximum {
   }
 };
 
-/// For integers: the bits that both have, that either has, or that exactly one has.
+/// For integers: the bits that both have.
 struct bit_and {
   template <class T>
   ROOST_FN T operator()(const T& a, const T& b) const {
     return static_cast<T>(a & b);
   }
 };
+/// For integers: the bits that one or both have.
 struct bit_or {
   template <class T>
   ROOST_FN T operator()(const T& a, const T& b) const {
     return static_cast<T>(a | b);
   }
 };
+/// For integers: the bits that exactly one has.
 struct bit_xor {
   template <class T>
   ROOST_FN T operator()(const T& a, const T& b) const {

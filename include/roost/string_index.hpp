@@ -93,6 +93,7 @@ class string_index {
     const auto number = index_.ref().find(hash_(text, seed_));
     return number && texts_[*number] == text ? number : found<std::uint32_t>{};
   }
+  /// True if a text is there.
   bool contains(std::string_view text) const { return find(text).has_value(); }
 
   /// results[i] = the number of queries[i], or `missing`. Throws invalid_argument if there are fewer results
@@ -124,6 +125,7 @@ class string_index {
   std::span<const std::uint32_t> indices() const { return index_.indices(); }
   /// The key of each number: hash(text, seed()).
   std::span<const string_key> keys() const { return index_.keys(); }
+  /// The seed of the hash function.
   std::uint64_t seed() const { return seed_; }
 
   /// Checks the invariants: each text is found under its number. Looks up every distinct text.

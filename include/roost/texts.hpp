@@ -85,6 +85,7 @@ struct coded_texts {
   const void* codes;
   std::size_t code_bytes;  ///< 1, 2, 4 or 8
   const text_column* dictionary;
+  /// The number of row i.
   ROOST_FN std::size_t code(std::size_t i) const {
     switch (code_bytes) {
       case 1:
@@ -117,6 +118,7 @@ class text_column {
     if (count != 0) chunks_.push_back({size_, count, layout});
     size_ += count;
   }
+  /// Adds the rows of another column, but not its nulls; see keep().
   void add(const text_column& other) {
     for (const chunk& part : other.chunks_) add(part.count, part.layout);
   }
@@ -130,6 +132,7 @@ class text_column {
   void keep(std::shared_ptr<void> memory) { memory_.push_back(std::move(memory)); }
 
   std::size_t size() const { return size_; }
+  /// The number of rows that add_null marked.
   std::size_t nulls() const { return nulls_; }
   /// A bitmap as in Arrow, if there are nulls; its last bytes may be missing if no nulls are there.
   std::span<const std::uint8_t> valid() const { return valid_; }

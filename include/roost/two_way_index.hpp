@@ -51,6 +51,7 @@ class two_way_index {
   /// What find() writes for an absent key, unless you pass another value.
   static constexpr std::uint32_t no_index = ~std::uint32_t{0};
 
+  /// How an index is made.
   struct options {
     index_order order = index_order::first_occurrence;
     double load_factor = 0.8;  ///< of the table: see its layout

@@ -46,6 +46,7 @@ struct optimizer_rates {
 /// The numbers of a new row: a function of the seed, the key and the column, so that a key that lost its row
 /// and returns begins as it did before.
 struct row_initializer {
+  /// A normal distribution, a uniform one, or one constant.
   enum class kind : std::uint8_t { normal, uniform, constant };
   kind is = kind::normal;
   float a = 0;  ///< the mean, the least number, or the constant

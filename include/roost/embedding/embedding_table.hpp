@@ -106,15 +106,16 @@ class embedding_table {
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<const Value> gradients);
 
+  /// Keys that lost their rows, and their features.
+  struct evicted_keys {
+    array<std::int64_t, Place> ids;
+    array<std::uint16_t, Place> features;
+  };
   /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. If a key has several rows,
   /// the last one counts. Only for new keys, the optimizer's state starts again. This is a step, like
   /// `insert`. `evicted`: empty, or room for dim numbers per id, for the weights of the keys that lost their
   /// rows. Returns these keys in the same order, which has no meaning. Synchronises if `evicted` is not
   /// empty.
-  struct evicted_keys {
-    array<std::int64_t, Place> ids;
-    array<std::uint16_t, Place> features;
-  };
   evicted_keys assign(const Place& place, const embedding_batch& batch, std::span<const Value> rows,
                       std::span<Value> evicted = {}, std::uint32_t running = 0);
 
@@ -155,9 +156,11 @@ class embedding_table {
   /// The number of keys that have rows. Synchronises.
   std::size_t size(const Place& place) const;
 
+  /// The options that it was made with.
   const embedding_options& options() const { return options_; }
   /// The number of rows.
   std::size_t capacity() const { return table_.buckets * detail::embedding_slots::of_bucket; }
+  /// The bytes of a row: its weights and its optimizer's state.
   std::size_t row_bytes() const { return rows_.stride; }
   /// Bytes of memory of the place.
   std::size_t bytes() const;

@@ -23,6 +23,7 @@ void save(const Shards& shards, const sharded_map<Key, Value, Shards>& map,
           const std::filesystem::path& folder) {
   detail::save_shards<Key, Value>(shards, map, folder);
 }
+/// The same for a set.
 template <class Key, class Shards>
 void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::filesystem::path& folder) {
   detail::save_shards<Key, none>(shards, set, folder);

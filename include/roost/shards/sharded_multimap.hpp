@@ -125,7 +125,9 @@ class sharded_multimap
   /// Of all shards together.
   std::size_t size() const { return tables_.size(); }
   bool empty() const { return size() == 0; }
+  /// The number of distinct keys.
   std::size_t key_count() const { return tables_.slots(); }
+  /// True if each key has one value.
   bool has_unique_keys() const { return key_count() == size(); }
   std::size_t bytes() const { return tables_.bytes(); }
 

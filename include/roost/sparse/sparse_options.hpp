@@ -162,6 +162,7 @@ struct kernel_map_view {
   ROOST_FN std::uint32_t neighbour(std::uint32_t k, std::uint64_t o) const {
     return neighbours[(turned ? volume - 1 - k : k) * stride + o];
   }
+  /// Whether it is there, from one bit.
   ROOST_FN bool has_neighbour(std::uint32_t k, std::uint64_t o) const {
     const std::uint32_t bit = turned ? volume - 1 - k : k;
     return (masks[o * words + bit / 32] >> bit % 32 & 1) != 0;
