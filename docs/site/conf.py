@@ -9,6 +9,7 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Union
 from urllib.parse import unquote, urlsplit
 
 from docutils import nodes
@@ -52,12 +53,17 @@ suppress_warnings = [
 default_role = "py:obj"  # a name in a docstring
 autodoc_mock_imports = stage.MOCKED
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # Table, not <class ...>
 napoleon_use_param = napoleon_use_rtype = False  # types are words, no links
 python_display_short_literal_types = True
 toc_object_entries_show_parents = "hide"
 
 # What stands for torch in annotations goes with `| None`, too.
-_MockObject.__or__ = _MockObject.__ror__ = lambda self, other: self
+_MockObject.__or__ = lambda *both: Union[both]  # noqa: UP007
+_MockObject.__ror__ = lambda *both: Union[both[::-1]]  # noqa: UP007
+
+# A class derived from it has the signature of its __init__.
+del _MockObject.__new__
 
 # The docstring of a property is prose, also where it has a colon; the stubs have its type.
 GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end

@@ -1,6 +1,7 @@
 """Writes the pages that Sphinx reads: see conf.py."""
 
 import importlib
+import inspect
 import os
 import re
 import shutil
@@ -19,7 +20,7 @@ REPOSITORY = PACKAGE.get("urls", {}).get("Repository")  # its address, if it has
 CONTENTS = {
     "Start": "install quickstart",
     "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/concurrent "
-    "docs/stadium docs/several-gpus docs/sparse",
+    "docs/stadium docs/several-gpus docs/sparse docs/embeddings",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
     "Results": "docs/performance apps/bench/peers/README docs/reproduction",
@@ -43,8 +44,6 @@ PROGRAMS = {
     "In Python": "first_steps.py",
 }
 MOCKED = ["roost._host", "roost._apps", "roost._cuda", "torch"]  # so that nothing need be built
-MODULES = ("roost", "roost.torch", "roost.sparse", "roost.sparse.nn", "roost.distributed")
-MODULES += ("roost.match", "roost.stars")
 HEADERS = {  # the public headers, as the C++ reference lists them
     "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_statistics",
     "Tables that change": "concurrent_map concurrent_set block_map concurrent_options operation",
@@ -62,8 +61,14 @@ HEADERS = {  # the public headers, as the C++ reference lists them
 # Pages of the reference that are no public headers: a table names its layout.
 LAYOUT_FILES = {
     Path(f"include/roost/{name}.hpp")
-    for name in ("detail/table/ref", "detail/frozen/bucketed", "detail/frozen/compact",
-                 "detail/concurrent/indexed", "detail/concurrent/probing", "stadium/detail/ticket_board")
+    for name in (
+        "detail/table/ref",
+        "detail/frozen/bucketed",
+        "detail/frozen/compact",
+        "detail/concurrent/indexed",
+        "detail/concurrent/probing",
+        "stadium/detail/ticket_board",
+    )
 }
 LAYOUTS = [f"roost::{name}" for name in "compact bucketed probing indexed ticket_board".split()]
 LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|({'|'.join(LAYOUTS)})(::options)?"
@@ -101,7 +106,8 @@ class Stage:
         self.to, self.made = to, set()  # pages of the repository, and its sources that have one
         shutil.rmtree(to, ignore_errors=True)
         self.headers = {
-            path.relative_to(ROOT): f"cpp/{path.stem}.md" for path in (ROOT / "include/roost").rglob("*.hpp")
+            path.relative_to(ROOT): f"cpp/{path.stem}.md"
+            for path in (ROOT / "include/roost").rglob("*.hpp")
             if "detail" not in path.parts and path.stem != "roost"
         } | {path: f"cpp/{path.stem}.md" for path in LAYOUT_FILES}
         of_contents = [ROOT / f"{name}.md" for names in CONTENTS.values() for name in names.split()]
@@ -134,7 +140,9 @@ class Stage:
             text = f"{title}\n\n{ways}\n{rest}" + "".join(
                 toctree(names.split(), ":hidden:", f":caption: {part}") for part, names in CONTENTS.items()
             )
-        elif not any(str(page.with_suffix("")) in names.split() for names in CONTENTS.values()):
+        elif page.parent != Path("docs") and not any(
+            str(page.with_suffix("")) in names.split() for names in CONTENTS.values()
+        ):
             text = "---\norphan: true\n---\n\n" + text
         self.write(staged, text)
 
@@ -272,29 +280,47 @@ class Stage:
         return brief
 
     def python(self):
-        """The Python reference: a page for each module, functions before classes."""
-        text = "# Python reference\n\n| module | |\n|---|---|\n"
-        for name in MODULES:
+        """The Python reference: a page for each module that has names of its own, functions before classes."""
+        text, pages, seen = "# Python reference\n\n| module | |\n|---|---|\n", [], set()
+        for name in python_modules():
             with mock(MOCKED):
-                module, stub = importlib.import_module(name), Stub(name)
-            stub.annotate(module)
+                module = importlib.import_module(name)
+            Stub(module).annotate()
+            kinds = {"function": [], "class": []}
+            for each in sorted(module.__all__):
+                value = getattr(module, each)
+                if not inspect.ismodule(value) and id(value) not in seen:
+                    seen.add(id(value))
+                    kinds["class" if inspect.isclass(value) else "function"].append((each, value.__doc__))
+            if not any(kinds.values()):
+                continue
+            pages.append(name)
             text += f"| [`{name}`]({name}.md) | {first_sentence(module.__doc__)} |\n"
             page = f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n"
-            functions = [each for each in sorted(stub.functions) if each in stub.public]
-            classes = [each for each in sorted(stub.classes) if each in stub.public]
-            for title, names, kind in (
-                ("Functions", functions, "function"), ("Classes", classes, "class")
-            ):
+            for (kind, names), title in zip(kinds.items(), ("Functions", "Classes")):
                 if names:
                     page += f"\n## {title}\n\n| | |\n|---|---|\n"
-                for each in names:
-                    brief = first_sentence(getattr(module, each).__doc__)
-                    page += f"| {{py:obj}}`~{name}.{each}` | {brief} |\n"
+                for each, docstring in names:
+                    if not docstring:
+                        raise ValueError(f"{name}.{each} has no docstring")
+                    page += f"| {{py:obj}}`~{name}.{each}` | {first_sentence(docstring)} |\n"
                 options = "   :members:\n   :inherited-members:\n" if kind == "class" else ""
-                for each in names:
+                for each, _ in names:
                     page += f"\n```{{eval-rst}}\n.. auto{kind}:: {name}.{each}\n{options}```\n"
             self.write(f"python/{name}.md", page)
-        self.write("python/index.md", text + toctree(MODULES, ":hidden:"))
+        self.write("python/index.md", text + toctree(pages, ":hidden:"))
+
+
+def python_modules():
+    """The public modules of the package: those that list their public names."""
+    for file in sorted((ROOT / "python/roost").rglob("*.py")):
+        parts = file.relative_to(ROOT / "python").with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        lists = re.search(r"^__all__\b", file.read_text(encoding="utf-8"), re.M)
+        if lists and not any(part.startswith("_") for part in parts):
+            yield ".".join(parts)
+        elif len(parts) == 2 and parts[1][0] != "_" and parts[1] != "bench":  # which is a program
+            raise ValueError(f"{file}: give it an __all__, or a name with _")
 
 
 def xml_name(path):

@@ -1,44 +1,45 @@
-"""The types of Python's functions and methods, from .pyi files, for autodoc."""
+"""The types of Python's functions and methods, as their files write them, for autodoc."""
 
 import ast
 import inspect
 import re
 from pathlib import Path
 
-PACKAGES = Path(__file__).resolve().parents[2] / "python"
+from sphinx.ext.autodoc.mock import undecorate
 
 
 class Stub:
-    """The types of a module, as its .pyi has them."""
+    """The types of a module, as its .pyi has them, or itself without one."""
 
     def __init__(self, module):
-        folder = PACKAGES / module.replace(".", "/")
-        file = folder / "__init__.pyi" if folder.is_dir() else folder.with_suffix(".pyi")
-        body = ast.parse(file.read_text(encoding="utf-8")).body
+        source = Path(module.__file__)
+        stub = source.with_suffix(".pyi")
+        body = ast.parse((stub if stub.exists() else source).read_text(encoding="utf-8")).body
+        self.module = module
         self.functions = {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
         self.classes = {each.name: each for each in body if isinstance(each, ast.ClassDef)}
-        values = {each.targets[0].id: each.value for each in body if isinstance(each, ast.Assign)}
-        self.public = ast.literal_eval(values.pop("__all__"))
         self.aliases = {}
-        for name, value in values.items():  # Any: its name says more
-            text = ast.unparse(value)
-            self.aliases[name] = name[1:] if text == "Any" else text
+        for each in body if stub.exists() else ():
+            if isinstance(each, ast.Assign) and each.targets[0].id != "__all__":
+                name, text = each.targets[0].id, ast.unparse(each.value)
+                self.aliases[name] = name[1:] if text == "Any" else text  # Any: its name says more
 
     def text(self, annotation):
         """A type as the site shows it; None for one that says nothing."""
-        text = ast.unparse(annotation)
+        text = annotation.value if isinstance(annotation, ast.Constant) else None
+        text = text or ast.unparse(annotation)
         for name, meaning in self.aliases.items():
             text = re.sub(rf"\b{name}\b", meaning, text)
         return None if text == "Any" else text
 
-    def annotate(self, module):
-        """Gives the functions and methods of a module their types, which autodoc then shows."""
+    def annotate(self):
+        """Gives the functions and methods of the module their types, which autodoc then shows."""
         for name, function in self.functions.items():
-            self.annotate_one(getattr(module, name, None), function)
+            self.annotate_one(getattr(self.module, name, None), function)
         for name in self.classes:
-            if hasattr(module, name):
+            if hasattr(self.module, name):
                 for member in self.members(name):
-                    method = inspect.getattr_static(getattr(module, name), member.name, None)
+                    method = inspect.getattr_static(getattr(self.module, name), member.name, None)
                     self.annotate_one(method, member)
 
     def members(self, name):
@@ -46,10 +47,17 @@ class Stub:
         for base in self.classes[name].bases:
             if isinstance(base, ast.Name) and base.id in self.classes:
                 yield from self.members(base.id)
-        yield from (each for each in self.classes[name].body if isinstance(each, ast.FunctionDef))
+        for each in self.classes[name].body:
+            if isinstance(each, ast.FunctionDef) and not any(
+                isinstance(decorator, ast.Attribute) and decorator.attr == "setter"
+                for decorator in each.decorator_list
+            ):
+                yield each
 
     def annotate_one(self, function, stub):
-        function = getattr(function, "fget", None) or getattr(function, "__func__", function)
+        function = function.fget if isinstance(function, property) else function
+        function = function.__func__ if isinstance(function, (classmethod, staticmethod)) else function
+        function = undecorate(function)  # what torch decorates is a mock, too
         function = inspect.unwrap(function) if callable(function) else function
         if not inspect.isfunction(function):
             return
