@@ -1,5 +1,6 @@
 #pragma once
 
+#include "roost/embedding/detail/copy_rows.hpp"
 #include "roost/embedding/detail/placement.hpp"
 
 // Rows of a batch: one for each id, or one for each bag of ids; and how a step ends.
@@ -18,16 +19,6 @@ struct bags_of_ids {
   }
 };
 
-/// Lanes that work on one row, each on pieces of it: a power of two.
-template <class Place>
-constexpr std::uint32_t lanes_of_row(std::size_t pieces) {
-  std::uint32_t lanes = 1;
-  if constexpr (!std::is_same_v<Place, host>) {
-    while (lanes < 32 && lanes < pieces) lanes *= 2;
-  }
-  return lanes;
-}
-
 /// The initial numbers of an absent key's row.
 template <int Width>
 ROOST_RARE_FN floats<Width> first_piece(const row_initializer& how, std::uint64_t beginning,
@@ -38,58 +29,35 @@ ROOST_RARE_FN floats<Width> first_piece(const row_initializer& how, std::uint64_
   return numbers;
 }
 
-/// to(k) = from(k) for the rows k below count; other(k, piece) if from(k) is null.
-template <int Width, class Team, class From, class Other, class To>
-ROOST_FN void copy_rows(const Team& team, std::uint32_t count, std::uint32_t dim, std::uint32_t lanes,
-                        const From& from, const Other& other, const To& to) {
-  constexpr std::uint32_t at_once = 4;
-  const std::uint32_t rank = static_cast<std::uint32_t>(team.rank()),
-                      groups = static_cast<std::uint32_t>(Team::size) / lanes;
-  for (std::uint32_t first = rank / lanes; first < count; first += groups * at_once) {
-    decltype(from(0)) source[at_once];
-    ROOST_UNROLL
-    for (std::uint32_t k = 0; k < at_once; ++k) source[k] = from(smaller(first + k * groups, count - 1));
-    for (std::uint32_t piece = rank % lanes; piece < dim / Width; piece += lanes) {
-      floats<Width> numbers[at_once];
-      ROOST_UNROLL
-      for (std::uint32_t k = 0; k < at_once; ++k) {
-        numbers[k] = source[k] != nullptr ? load_piece<Width>(source[k], piece)
-                                          : other(smaller(first + k * groups, count - 1), piece);
-      }
-      ROOST_UNROLL
-      for (std::uint32_t k = 0; k < at_once; ++k) {
-        if (first + k * groups < count) store_piece<Width>(to(first + k * groups), piece, numbers[k]);
-      }
-    }
-  }
-}
-
-/// Rows of ids [first, last) of a batch whose slots are known.
+/// Rows of the ids of a batch whose slots are known.
 template <int Width, class Value>
 struct rows_of_ids {
+  using piece = stored_numbers<Width, Value>;
+
   embedding_rows<Value> rows;
   const std::uint32_t* slots;
   embedding_ids ids;
   row_initializer initializer;
   std::uint32_t lanes;
 
-  ROOST_FN const Value* row(std::size_t i) const {
+  ROOST_FN Value* row(std::size_t i) const {
     return slots[i] != no_slot ? rows.weights(rows.at(slots[i])) : nullptr;
   }
-  ROOST_FN floats<Width> first_numbers(std::size_t i, std::uint32_t piece) const {
-    return first_piece<Width>(initializer, beginning_of(ids[i], ids.seed), piece);
+  ROOST_FN floats<Width> first_numbers(std::size_t i, std::uint32_t number) const {
+    return first_piece<Width>(initializer, beginning_of(ids[i], ids.seed), number);
   }
-  ROOST_FN floats<Width> piece_of(std::size_t i, std::uint32_t piece) const {
+  ROOST_FN floats<Width> numbers(std::size_t i, std::uint32_t number) const {
     const Value* const source = row(i);
-    return source != nullptr ? load_piece<Width>(source, piece) : first_numbers(i, piece);
+    return source != nullptr ? load_piece<Width>(source, number) : first_numbers(i, number);
   }
-  template <class Team>
-  ROOST_FN void copy(const Team& team, std::size_t first, std::size_t last, Value* out) const {
-    copy_rows<Width>(
-        team, static_cast<std::uint32_t>(last - first), rows.dim, lanes,
-        [&](std::uint32_t k) { return row(first + k); },
-        [&](std::uint32_t k, std::uint32_t piece) { return first_numbers(first + k, piece); },
-        [&](std::uint32_t k) { return out + (first + k) * rows.dim; });
+  /// Copies the rows of ids id(k), k below count, to their places in `out`.
+  template <class Team, class Id>
+  ROOST_FN void copy(const Team& team, std::size_t count, const Id& id, Value* out) const {
+    copy_rows<piece>(
+        team, static_cast<std::uint32_t>(count), rows.dim / Width, lanes,
+        [&](std::uint32_t k) { return row(id(k)); },
+        [&](std::uint32_t k, std::uint32_t p) { return rounded<Value>(first_numbers(id(k), p)); },
+        [&](std::uint32_t k) { return out + id(k) * rows.dim; });
   }
 };
 
@@ -105,7 +73,9 @@ struct gather_rows {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     const std::size_t first = index * tile, last = smaller(first + tile, bags.count);
-    if (bags.offsets == nullptr) return of.copy(team, first, last, out);
+    if (bags.offsets == nullptr) {
+      return of.copy(team, last - first, [&](std::uint32_t k) { return first + k; }, out);
+    }
     const std::uint32_t rank = static_cast<std::uint32_t>(team.rank()), dim = of.rows.dim;
     for (std::size_t bag = first + rank / of.lanes; bag < last; bag += Team::size / of.lanes) {
       for (std::uint32_t piece = rank % of.lanes; piece < dim / Width; piece += of.lanes)
@@ -123,7 +93,7 @@ struct gather_rows {
       floats<Width> numbers[at_once];
       ROOST_UNROLL
       for (int k = 0; k < at_once; ++k) {
-        if (i + k < last) numbers[k] = of.piece_of(i + k, piece);
+        if (i + k < last) numbers[k] = of.numbers(i + k, piece);
       }
       ROOST_UNROLL
       for (int k = 0; k < at_once; ++k) {
@@ -152,7 +122,8 @@ struct find_and_gather {
     constexpr std::size_t mine = find_embeddings::tile<typename Team::place>;
     find(team, index, memory);
     team.sync();
-    of.copy(team, index * mine, smaller((index + 1) * mine, find.n), out);
+    const std::size_t first = index * mine;
+    of.copy(team, smaller(mine, find.n - first), [&](std::uint32_t k) { return first + k; }, out);
   }
 };
 
@@ -200,24 +171,13 @@ struct settle_claims {
     team.sync();
     hand_out(team, parts);
     team.sync();
-    const std::uint32_t dim = of.rows.dim;
-    const auto nothing = [](std::uint32_t, std::uint32_t) { return floats<Width>(); };
+    const auto id = [&](std::uint32_t k) { return first + parts.copied[k]; };
     if (given != nullptr) {
-      copy_rows<Width>(
-          team, parts.counts[3], dim, of.lanes,
-          [&](std::uint32_t k) { return given + (first + parts.copied[k]) * dim; }, nothing,
-          [&](std::uint32_t k) {
-            const std::uint32_t position = found[first + parts.copied[k]] & ~is_missing;
-            return of.rows.weights(of.rows.at(claimed.slots[position] & ~is_missing));
-          });
+      copy_known(
+          team, parts.counts[3], [&](std::uint32_t k) { return given + id(k) * of.rows.dim; },
+          [&](std::uint32_t k) { return of.row(id(k)); });
     } else if (out != nullptr) {
-      copy_rows<Width>(
-          team, parts.counts[3], dim, of.lanes,
-          [&](std::uint32_t k) { return of.row(first + parts.copied[k]); },
-          [&](std::uint32_t k, std::uint32_t piece) {
-            return of.first_numbers(first + parts.copied[k], piece);
-          },
-          [&](std::uint32_t k) { return out + (first + parts.copied[k]) * dim; });
+      of.copy(team, parts.counts[3], id, out);
     }
   }
 
@@ -228,13 +188,12 @@ struct settle_claims {
     if (found[i] == no_slot || (found[i] & is_missing) == 0) return;
     const std::uint32_t position = found[i] & ~is_missing, slot = claimed.slots[position];
     const bool has_row = slot < no_slot - 1;
+    const auto claims = [&] { return has_row && claimed.claims[position] == i + 1; };
+    found[i] = has_row ? slot & ~is_missing : no_slot;
     if (!has_row) team.fetch_add(parts.counts[no_slot - slot], 1u);
-    if (has_row && (slot & is_missing) != 0 && claimed.claims[position] == i + 1)
-      parts.evictions[team.fetch_add(parts.counts[2], 1u)] = position;
-    if (given == nullptr) found[i] = has_row ? slot & ~is_missing : no_slot;
-    if (given == nullptr ? out != nullptr : has_row && claimed.claims[position] == i + 1)
-      parts.copied[team.fetch_add(parts.counts[3], 1u)] = k;
-    if (given != nullptr && has_row && claimed.claims[position] == i + 1) of.rows.mark(slot & ~is_missing);
+    if ((slot & is_missing) != 0 && claims()) parts.evictions[team.fetch_add(parts.counts[2], 1u)] = position;
+    if (given != nullptr ? claims() : out != nullptr) parts.copied[team.fetch_add(parts.counts[3], 1u)] = k;
+    if (given != nullptr && claims()) of.rows.mark(found[i]);
   }
 
   ROOST_FN void count_all(const pieces& parts) const {
@@ -255,14 +214,19 @@ struct settle_claims {
       if (remembered != nullptr && parts.kept[1] + k < room) remembered[parts.kept[1] + k] = key;
     });
     if (evicted.rows == nullptr) return;
-    copy_rows<Width>(
-        team, parts.counts[2], of.rows.dim, of.lanes,
+    copy_known(
+        team, parts.counts[2],
         [&](std::uint32_t k) {
-          const std::uint32_t slot = claimed.slots[parts.evictions[k]] & ~is_missing;
-          return static_cast<const Value*>(of.rows.weights(of.rows.at(slot)));
+          return of.rows.weights(of.rows.at(claimed.slots[parts.evictions[k]] & ~is_missing));
         },
-        [](std::uint32_t, std::uint32_t) { return floats<Width>(); },
         [&](std::uint32_t k) { return evicted.rows + (parts.kept[0] + k) * of.rows.dim; });
+  }
+
+  template <class Team, class From, class To>
+  ROOST_FN void copy_known(const Team& team, std::uint32_t count, const From& from, const To& to) const {
+    using piece = stored_numbers<Width, Value>;
+    const auto nothing = [](std::uint32_t, std::uint32_t) { return piece(); };
+    copy_rows<piece>(team, count, of.rows.dim / Width, of.lanes, from, nothing, to);
   }
 };
 

@@ -75,12 +75,16 @@ ROOST_FN floats<Width> load_piece(const Value* row, std::size_t piece) {
   for (int i = 0; i < Width; ++i) result.x[i] = to_float(stored.x[i]);
   return result;
 }
-template <int Width, class Value>
-ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& numbers) {
+template <class Value, int Width>
+ROOST_FN stored_numbers<Width, Value> rounded(const floats<Width>& numbers) {
   stored_numbers<Width, Value> stored;
   ROOST_UNROLL
   for (int i = 0; i < Width; ++i) stored.x[i] = from_float<Value>(numbers.x[i]);
-  reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = stored;
+  return stored;
+}
+template <int Width, class Value>
+ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& numbers) {
+  reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = rounded<Value>(numbers);
 }
 
 /// A number of a key's initial row.
