@@ -1,9 +1,8 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
-#include "roost/detail/place/reachable.hpp"
+#include "roost/embedding/detail/step.hpp"
 #include "roost/embedding/detail/update.hpp"
 #include "roost/embedding/embedding_options.hpp"
 #include "roost/place.hpp"
@@ -155,73 +154,30 @@ class embedding_table {
   /// The number of keys that have rows. Synchronises.
   std::size_t size(const Place& place) const;
 
-  const embedding_options& options() const { return options_; }
+  const embedding_options& options() const { return view().options; }
   /// The number of rows.
-  std::size_t capacity() const { return table_.buckets * detail::embedding_slots::of_bucket; }
-  std::size_t row_bytes() const { return rows_.stride; }
+  std::size_t capacity() const { return view().capacity(); }
+  std::size_t row_bytes() const { return view().rows.stride; }
   /// Bytes of memory of the place.
-  std::size_t bytes() const;
+  std::size_t bytes() const { return memory_.bytes(); }
   /// Bytes of rows in host memory.
-  std::size_t host_bytes() const { return rows_.far != nullptr ? capacity() * row_bytes() : 0; }
+  std::size_t host_bytes() const { return view().rows.far != nullptr ? capacity() * row_bytes() : 0; }
 
  private:
-  detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t results, const char* what) const;
-  detail::bags_of_ids bags_of(const embedding_batch& batch) const;
-  const std::uint32_t* scores_of(const embedding_batch& batch) const;
-  /// What a step does besides finding slots.
-  struct step_of {
-    std::uint32_t running = 0, admit = 0;  // 0: as the options say
-    const Value* given = nullptr;          // rows that keys get
-    Value* out = nullptr;                  // their rows
-    detail::evicted_rows<Value> evicted = {};
-    bool fetches = true;  // rows come to the cache
-  };
-  template <int Width>
-  void put(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
-           const step_of& how);
-  template <int Width>
-  void find_rows(const Place& place, const detail::find_embeddings& find, Value* out) const;
-  template <int Width>
-  auto rows_of(const detail::embedding_ids& ids, const std::uint32_t* slots) const;
-  void check_rows(const embedding_batch& batch, std::size_t numbers, const char* what) const;
-  template <class From, class To>
-  void move_rows(const Place& place, std::size_t n, const From& from, const To& to) const;
-  void check_bytes(std::size_t n, std::size_t bytes, const char* what) const;
-  void allocate(const Place& place);
-  void allocate_rows(const Place& place, std::size_t n);
-  /// Memory for rows that wait to come to the cache.
-  struct waiting_rows {
-    array<std::uint32_t, Place> numbers;  // two for each id
-    array<std::uint64_t, Place> starts;   // of regions, and the end
-  };
-  waiting_rows room_for(const Place& place, std::size_t n) const {
-    return {array<std::uint32_t, Place>(place, 2 * n),
-            array<std::uint64_t, Place>(place, std::size_t{cache_.regions} + 1)};
-  }
-  void fetch(const Place& place, std::span<const std::uint32_t> slots, std::uint32_t running,
-             waiting_rows& waiting, const std::uint32_t* steps = nullptr);
-  template <int Width>
-  void update_pieces(const Place& place, const embedding_batch& batch, const std::uint32_t* slots,
-                     const Value* gradients);
-  template <int Width, bool ByRow>
-  void sum(const Place& place, const detail::sorted_slot* sorted, std::size_t n,
-           const detail::bags_of_ids& bags, const Value* gradients);
-  bool in_fours(const void* numbers) const;
-  evicted_keys keys_of(const Place& place, const detail::embedding_key* keys, std::size_t n) const;
+  const detail::embedding_view<Value>& view() const { return memory_.view; }
+  detail::embedding_state state(const Place& place) const;
+  // What kernels see of a batch. They throw invalid_argument if it does not fit the table, slots and numbers.
+  detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t slots, const char* what) const;
+  detail::bags_of_ids bags_of(const embedding_batch& batch, std::size_t numbers, const char* what) const;
+  detail::embedding_rows<Value> rows_in(std::size_t n, std::span<const std::byte> bytes,
+                                        const char* what) const;
+  void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
+            detail::step_kind<Value> how);
+  template <class Keys>
+  evicted_keys keys_of(const Place& place, const Keys& keys, std::size_t n) const;
+  void move_rows(const Place& place, std::size_t n, const detail::move_rows<Value>& move) const;
 
-  embedding_options options_;
-  detail::embedding_slots table_;
-  detail::embedding_rows<Value> rows_;
-  detail::row_cache cache_;
-  detail::lookup_sketch sketch_;
-  array<std::byte, Place> bytes_of_rows_;
-  detail::reachable<Place> far_;
-  array<std::uint32_t, Place> where_, owners_, used_, came_;
-  array<std::uint32_t, Place> tags_, steps_, heads_, counters_;
-  array<std::uint64_t, Place> hashes_, scores_;
-  array<std::uint16_t, Place> features_;
-  array<detail::embedding_key, Place> remembered_;
-  array<detail::embedding_state, Place> state_;
+  detail::embedding_memory<Place, Value> memory_;
 };
 
 }  // namespace roost

@@ -44,7 +44,7 @@ struct rows_of_ids {
     return slots[i] != no_slot ? rows.weights(rows.at(slots[i])) : nullptr;
   }
   ROOST_FN floats<Width> first_numbers(std::size_t i, std::uint32_t number) const {
-    return first_piece<Width>(initializer, beginning_of(ids[i], ids.seed), number);
+    return first_piece<Width>(initializer, ids[i].beginning(ids.seed), number);
   }
   ROOST_FN floats<Width> numbers(std::size_t i, std::uint32_t number) const {
     const Value* const source = row(i);
@@ -60,6 +60,13 @@ struct rows_of_ids {
         [&](std::uint32_t k) { return out + id(k) * rows.dim; });
   }
 };
+
+template <int Width, class Place, class Value>
+auto rows_of(const Place&, const embedding_view<Value>& table, const embedding_ids& ids,
+             const std::uint32_t* slots) {
+  return rows_of_ids<Width, Value>{table.rows, slots, ids, table.options.initializer,
+                                   lanes_of_row<Place>(table.rows.dim / Width)};
+}
 
 template <int Width, class Value>
 struct gather_rows {
@@ -123,7 +130,7 @@ struct find_and_gather {
     find(team, index, memory);
     team.sync();
     const std::size_t first = index * mine;
-    of.copy(team, smaller(mine, find.n - first), [&](std::uint32_t k) { return first + k; }, out);
+    of.copy(team, smaller(mine, find.ids.n - first), [&](std::uint32_t k) { return first + k; }, out);
   }
 };
 
@@ -134,16 +141,11 @@ struct settle_claims {
   static constexpr int threads = 256;
   static constexpr std::uint32_t tile = 2048;
 
-  std::size_t n;
-  std::uint32_t* found;
+  embedding_view<Value> table;
   claimed_keys claimed;
-  embedding_state* state;
   rows_of_ids<Width, Value> of;
-  const Value* given;           // or null
-  Value* out;                   // or null
-  evicted_rows<Value> evicted;  // of this call
-  embedding_key* remembered;    // with room for `room`
-  std::uint64_t room;
+  std::uint32_t* found;
+  step_kind<Value> how;
 
   struct pieces {
     std::uint32_t* counts;     // not placed, not admitted, evictions, ids with rows to copy
@@ -158,13 +160,13 @@ struct settle_claims {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    if (given == nullptr && *claimed.any == 0) return;
+    if (how.given == nullptr && *claimed.any == 0) return;
     scratch_memory all(memory);
     const pieces parts = scratch(all);
     for_each_of(team, 4, [&](std::uint32_t c) { parts.counts[c] = 0; });
     team.sync();
     const std::size_t first = index * tile;
-    for_each_of(team, static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first)),
+    for_each_of(team, static_cast<std::uint32_t>(smaller<std::size_t>(tile, of.ids.n - first)),
                 [&](std::uint32_t k) { settle(team, first, k, parts); });
     team.sync();
     if (team.rank() == 0) count_all(parts);
@@ -172,12 +174,12 @@ struct settle_claims {
     hand_out(team, parts);
     team.sync();
     const auto id = [&](std::uint32_t k) { return first + parts.copied[k]; };
-    if (given != nullptr) {
+    if (how.given != nullptr) {
       copy_known(
-          team, parts.counts[3], [&](std::uint32_t k) { return given + id(k) * of.rows.dim; },
+          team, parts.counts[3], [&](std::uint32_t k) { return how.given + id(k) * of.rows.dim; },
           [&](std::uint32_t k) { return of.row(id(k)); });
-    } else if (out != nullptr) {
-      of.copy(team, parts.counts[3], id, out);
+    } else if (how.out != nullptr) {
+      of.copy(team, parts.counts[3], id, how.out);
     }
   }
 
@@ -192,17 +194,19 @@ struct settle_claims {
     found[i] = has_row ? slot & ~is_missing : no_slot;
     if (!has_row) team.fetch_add(parts.counts[no_slot - slot], 1u);
     if ((slot & is_missing) != 0 && claims()) parts.evictions[team.fetch_add(parts.counts[2], 1u)] = position;
-    if (given != nullptr ? claims() : out != nullptr) parts.copied[team.fetch_add(parts.counts[3], 1u)] = k;
-    if (given != nullptr && claims()) of.rows.mark(found[i]);
+    if (how.given != nullptr ? claims() : how.out != nullptr)
+      parts.copied[team.fetch_add(parts.counts[3], 1u)] = k;
+    if (how.given != nullptr && claims()) of.rows.mark(found[i]);
   }
 
   ROOST_FN void count_all(const pieces& parts) const {
-    if (parts.counts[0] != 0) fetch_add(state->unplaced, std::uint64_t{parts.counts[0]});
-    if (parts.counts[1] != 0) fetch_add(state->unadmitted, std::uint64_t{parts.counts[1]});
-    const std::uint32_t evictions = parts.counts[2];
+    const std::uint32_t unplaced = parts.counts[0], unadmitted = parts.counts[1], evictions = parts.counts[2];
+    embedding_state& state = *table.state;
+    if (unplaced != 0) fetch_add(state.unplaced, std::uint64_t{unplaced});
+    if (unadmitted != 0) fetch_add(state.unadmitted, std::uint64_t{unadmitted});
     if (evictions == 0) return;
-    if (evicted.keys != nullptr) parts.kept[0] = fetch_add(state->evicted_now, evictions);
-    if (remembered != nullptr) parts.kept[1] = fetch_add(state->remembered, std::uint64_t{evictions});
+    if (how.evicted_keys != nullptr) parts.kept[0] = fetch_add(state.evicted_now, evictions);
+    if (table.remembered != nullptr) parts.kept[1] = fetch_add(state.remembered, std::uint64_t{evictions});
   }
 
   /// Writes the keys that lost their rows, and the rows.
@@ -210,16 +214,17 @@ struct settle_claims {
   ROOST_FN void hand_out(const Team& team, const pieces& parts) const {
     for_each_of(team, parts.counts[2], [&](std::uint32_t k) {
       const embedding_key key = claimed.keys[parts.evictions[k]];
-      if (evicted.keys != nullptr) evicted.keys[parts.kept[0] + k] = key;
-      if (remembered != nullptr && parts.kept[1] + k < room) remembered[parts.kept[1] + k] = key;
+      const std::uint64_t number = parts.kept[1] + k;
+      if (how.evicted_keys != nullptr) how.evicted_keys[parts.kept[0] + k] = key;
+      if (table.remembered != nullptr && number < table.options.keep_evicted) table.remembered[number] = key;
     });
-    if (evicted.rows == nullptr) return;
+    if (how.evicted_rows == nullptr) return;
     copy_known(
         team, parts.counts[2],
         [&](std::uint32_t k) {
           return of.rows.weights(of.rows.at(claimed.slots[parts.evictions[k]] & ~is_missing));
         },
-        [&](std::uint32_t k) { return evicted.rows + (parts.kept[0] + k) * of.rows.dim; });
+        [&](std::uint32_t k) { return how.evicted_rows + (parts.kept[0] + k) * of.rows.dim; });
   }
 
   template <class Team, class From, class To>

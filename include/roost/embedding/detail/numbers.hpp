@@ -87,6 +87,17 @@ ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& nu
   reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = rounded<Value>(numbers);
 }
 
+/// f(4) if rows of `dim` numbers at all these addresses can be read in pieces of four, otherwise f(1).
+template <class F, class... Value>
+void by_width(std::size_t dim, const F& f, const Value*... numbers) {
+  const bool aligned = ((reinterpret_cast<std::uintptr_t>(numbers) % (4 * sizeof(Value)) == 0) && ...);
+  if (dim % 4 == 0 && aligned) {
+    f(std::integral_constant<int, 4>());
+  } else {
+    f(std::integral_constant<int, 1>());
+  }
+}
+
 /// A number of a key's initial row.
 ROOST_FN float first_number(const row_initializer& how, std::uint64_t of_key, std::uint64_t column) {
   if (how.is == row_initializer::kind::constant) return how.a;
