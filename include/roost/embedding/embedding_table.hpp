@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "roost/embedding/detail/checks.hpp"
+#include "roost/embedding/detail/entries.hpp"
 #include "roost/embedding/detail/step.hpp"
 #include "roost/embedding/detail/update.hpp"
 #include "roost/embedding/embedding_options.hpp"
@@ -12,23 +14,6 @@
 /// of others.
 
 namespace roost {
-
-/// The ids of a call, in memory of the place. Ids may be any numbers; none is reserved.
-struct embedding_batch {
-  std::span<const std::int64_t> ids = {};
-  /// The feature of each id. If it is empty, all ids are of `feature`.
-  std::span<const std::uint16_t> features = {};
-  std::uint16_t feature = 0;
-  /// The score of each id, for eviction::least_score. The greatest score of a key in the batch counts.
-  std::span<const std::uint32_t> scores = {};
-  /// Bags of ids: bag b has ids [offsets[b], offsets[b + 1]); the first offset is 0, the last the number of
-  /// ids. Each bag has one row in the results. Without offsets, each id has one.
-  std::span<const std::int64_t> offsets = {};
-  roost::pooling pooling = pooling::sum;
-
-  /// The number of rows in the results.
-  std::size_t rows() const { return offsets.empty() ? ids.size() : offsets.size() - 1; }
-};
 
 /// Keys that have rows, with all that a table knows about them, in memory of the place.
 template <class Place>
@@ -72,14 +57,17 @@ class embedding_table {
   using value_type = Value;
 
   /// Throws invalid_argument for options that are out of range, out_of_memory.
-  embedding_table(const Place& place, const embedding_options& options);
+  embedding_table(const Place& place, const embedding_options& options)
+      : memory_(place, detail::checked(options)) {}
 
   /// A training step: writes the slot of each id, ~0 for an id without a row; new keys get rows. `slots`: one
   /// for each id, in memory of the place. `running`: how many steps before this one still expect an update;
   /// their keys keep their rows, too. Throws invalid_argument for spans of wrong sizes, and out_of_memory:
   /// then keys that have rows count as looked up, and new keys have got no rows.
   void insert(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
-              std::uint32_t running = 0);
+              std::uint32_t running = 0) {
+    step(place, batch, slots, {.running = running});
+  }
 
   /// `insert` and `gather` at once, which takes less time.
   void look_up(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
@@ -93,7 +81,10 @@ class embedding_table {
   /// Writes the rows of ids, or of bags of ids, whose slots `insert` or `find` wrote. For an id without a
   /// row, it writes the row that the id would begin with. `out`: batch.rows() * dim numbers.
   void gather(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
-              std::span<Value> out) const;
+              std::span<Value> out) const {
+    const detail::embedding_ids ids = ids_of(batch, slots.size(), "::gather");
+    detail::run_gather(place, view(), ids, slots.data(), bags_of(batch, out.size(), "::gather"), out.data());
+  }
 
   /// Brings the rows of the next step's ids to the cache (embedding_options::cached_rows). On another stream,
   /// this may overlap with `update`, but with no other call. `running`: how many steps before the last one
@@ -103,7 +94,11 @@ class embedding_table {
   /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. The gradients of ids without a row are
   /// dropped.
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
-              std::span<const Value> gradients);
+              std::span<const Value> gradients) {
+    const std::size_t n = ids_of(batch, slots.size(), "::update").n;
+    const detail::bags_of_ids bags = bags_of(batch, gradients.size(), "::update");
+    detail::run_update(place, view(), slots.data(), n, bags, gradients.data());
+  }
 
   /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. If a key has several rows,
   /// the last one counts. Only for new keys, the optimizer's state starts again. This is a step, like
@@ -118,7 +113,11 @@ class embedding_table {
                       std::span<Value> evicted = {}, std::uint32_t running = 0);
 
   /// Removes the rows of keys. Ids without a row are ignored.
-  void erase(const Place& place, const embedding_batch& batch);
+  void erase(const Place& place, const embedding_batch& batch) {
+    array<std::uint32_t, Place> slots(place, batch.ids.size());
+    find(place, batch, slots.span());
+    place.for_each(slots.size(), detail::free_slot{view().slots, slots.data()});
+  }
 
   /// The keys that lost their rows since the last such call, at most options().keep_evicted, in no defined
   /// order. Synchronises.
@@ -128,7 +127,10 @@ class embedding_table {
   embedding_entries<Place> entries(const Place& place, std::uint32_t since = 0) const;
 
   /// Copies all bytes of rows, row_bytes() each: weights, then the optimizer's state.
-  void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const;
+  void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const {
+    const auto there = detail::rows_in(view().rows, out, slots.size(), "::copy_rows");
+    move_rows(place, slots.size(), view().rows, slots.data(), there, nullptr);
+  }
 
   /// Restores the entries of a table with the same dim, Value, optimizer and seed; write_rows restores their
   /// rows. The table must be empty. If `same_slots` is true, which needs the same number of buckets, each key
@@ -138,21 +140,30 @@ class embedding_table {
                       std::span<std::uint32_t> slots);
 
   /// Writes rows that copy_rows has copied, to distinct slots; rows with slot ~0 are left out.
-  void write_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<const std::byte> rows);
+  void write_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<const std::byte> rows) {
+    const auto there = detail::rows_in(view().rows, rows, slots.size(), "::write_rows");
+    move_rows(place, slots.size(), there, nullptr, view().rows, slots.data());
+  }
 
   /// Makes room for `capacity` rows by moving all keys to a larger table, which needs memory for both tables.
   /// Slots change, and the counts for admission start again. Does nothing if there is room. Synchronises.
   void reserve(const Place& place, std::size_t capacity);
 
   /// Sets the rates of the next updates.
-  void set_rates(const Place& place, const optimizer_rates& rates);
+  void set_rates(const Place& place, const optimizer_rates& rates) {
+    memory_.view.options.rates = rates;
+    detail::write_one(place, &view().state->rates, rates);
+  }
 
   /// What has been counted. Synchronises.
   embedding_counts counts(const Place& place) const;
   /// Sets the numbers of steps and updates, for a table that continues from a file.
-  void set_steps(const Place& place, std::uint32_t steps, std::uint32_t updates);
+  void set_steps(const Place& place, std::uint32_t steps, std::uint32_t updates) {
+    detail::write_one(place, &view().state->step, steps);
+    detail::write_one(place, &view().state->updates, updates);
+  }
   /// The number of keys that have rows. Synchronises.
-  std::size_t size(const Place& place) const;
+  std::size_t size(const Place& place) const { return place.sum(capacity(), detail::has_row{view().slots}); }
 
   const embedding_options& options() const { return view().options; }
   /// The number of rows.
@@ -165,17 +176,24 @@ class embedding_table {
 
  private:
   const detail::embedding_view<Value>& view() const { return memory_.view; }
-  detail::embedding_state state(const Place& place) const;
-  // What kernels see of a batch. They throw invalid_argument if it does not fit the table, slots and numbers.
-  detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t slots, const char* what) const;
-  detail::bags_of_ids bags_of(const embedding_batch& batch, std::size_t numbers, const char* what) const;
-  detail::embedding_rows<Value> rows_in(std::size_t n, std::span<const std::byte> bytes,
-                                        const char* what) const;
+  detail::embedding_state state(const Place& place) const {
+    return copy_to_host(place, std::span(view().state, 1))[0];
+  }
+  detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t slots, const char* what) const {
+    return detail::ids_of(options(), batch, slots, what);
+  }
+  detail::bags_of_ids bags_of(const embedding_batch& batch, std::size_t numbers, const char* what) const {
+    return detail::bags_of(options(), batch, numbers, what);
+  }
   void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             detail::step_kind<Value> how);
   template <class Keys>
   evicted_keys keys_of(const Place& place, const Keys& keys, std::size_t n) const;
-  void move_rows(const Place& place, std::size_t n, const detail::move_rows<Value>& move) const;
+  using rows = detail::embedding_rows<Value>;
+  void move_rows(const Place& place, std::size_t n, const rows& from, const std::uint32_t* from_slots,
+                 const rows& to, const std::uint32_t* to_slots) const {
+    place.for_each(n * (row_bytes() / 4), detail::move_rows<Value>{from, to, from_slots, to_slots});
+  }
 
   detail::embedding_memory<Place, Value> memory_;
 };

@@ -20,9 +20,8 @@ struct page_of_row {
   static constexpr int bits = 21;  // what a GPU knows the address of at a time
 
   const std::int64_t* ids;
-  std::size_t n, row_bytes, bytes;
-  std::size_t size() const { return n; }
-  ROOST_FN pair<std::uint32_t, std::uint32_t> operator[](std::size_t i) const {
+  std::size_t row_bytes, bytes;
+  ROOST_FN pair<std::uint32_t, std::uint32_t> operator()(std::size_t i) const {
     const std::size_t first = static_cast<std::size_t>(ids[i]) * row_bytes;
     return {static_cast<std::uint32_t>((first < bytes ? first : 0) >> bits), static_cast<std::uint32_t>(i)};
   }
@@ -99,7 +98,7 @@ void gather_pieces_of(const Place& place, std::span<const std::byte> rows, std::
   constexpr std::size_t many = std::size_t{1} << 15, wide = 1024, large = std::size_t{1} << 30;
   if (n < many || row_bytes >= wide || rows.size() < large || !far) return place.launch(teams, 0, run);
   const auto bits = static_cast<std::uint32_t>(std::bit_width(rows.size() >> page_of_row::bits));
-  const auto sorted = sort_pairs(place, page_of_row{ids.data(), n, row_bytes, rows.size()}, bits);
+  const auto sorted = sort_pairs(place, computed(n, page_of_row{ids.data(), row_bytes, rows.size()}), bits);
   run.order = sorted.items();
   place.launch(teams, 0, run);
 }

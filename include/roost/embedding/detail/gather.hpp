@@ -114,6 +114,18 @@ struct gather_rows {
   }
 };
 
+/// Copies the rows of ids, or the sums of bags, whose slots are known.
+template <class Place, class Value>
+void run_gather(const Place& place, const embedding_view<Value>& table, const embedding_ids& ids,
+                const std::uint32_t* slots, const bags_of_ids& bags, Value* out) {
+  const auto run = [&](auto width) {
+    using kernel = gather_rows<width(), Value>;
+    const auto of = rows_of<width()>(place, table, ids, slots);
+    place.launch(ceil_div(bags.count, kernel::tile), 0, kernel{of, bags, out});
+  };
+  by_width(table.rows.dim, run, out);
+}
+
 /// Finds the slots of ids and copies their rows. In a step, the rows of ids that are not found are copied
 /// later.
 template <int Width, class Value>

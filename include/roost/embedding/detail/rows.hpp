@@ -218,9 +218,8 @@ struct waiting_rows {
   array<std::uint32_t, Place> numbers;  // two for each id
   array<std::uint64_t, Place> starts;   // of regions, and the end
 
-  waiting_rows() = default;
   waiting_rows(const Place& place, const row_cache& cache, std::size_t ids)
-      : numbers(place, 2 * ids), starts(place, std::size_t{cache.regions} + 1) {}
+      : numbers(place, 2 * ids), starts(place, ids != 0 ? std::size_t{cache.regions} + 1 : 0) {}
 };
 
 /// Brings rows of slots to the cache. `steps`: of each slot, if an update may be running; or null.
@@ -238,23 +237,5 @@ void bring_to_cache(const Place& place, const embedding_rows<Value>& rows, const
   const fetch_rows<Value> run{rows, cache, ordered, starts + cache.regions, keeps_steps};
   place.launch(run.teams, 0, run);
 }
-
-/// Copies whole rows from slots to slots, in words of 4 bytes. Slots that are null are 0, 1, 2...; rows with
-/// no_slot are left out.
-template <class Value>
-struct move_rows {
-  embedding_rows<Value> from, to;
-  const std::uint32_t *from_slots, *to_slots;
-
-  ROOST_FN void operator()(std::size_t j) const {
-    const std::size_t words = to.stride / 4, i = j / words, word = j % words;
-    const auto source = from_slots != nullptr ? from_slots[i] : static_cast<std::uint32_t>(i),
-               target = to_slots != nullptr ? to_slots[i] : static_cast<std::uint32_t>(i);
-    if (source == no_slot || target == no_slot) return;
-    if (word == 0) to.mark(target);
-    reinterpret_cast<std::uint32_t*>(to.at(target))[word] =
-        reinterpret_cast<const std::uint32_t*>(from.at(source))[word];
-  }
-};
 
 }  // namespace roost::detail

@@ -65,8 +65,7 @@ void run_step(const Place& place, const embedding_view<Value>& table, const embe
   const std::size_t size = larger<std::size_t>(2 * ids.n, 128), zeros = weighs ? 2 * size : size;
   array<embedding_key, Place> keys(place, size);
   array<std::uint32_t, Place> memory(place, zeros + 2 * size);
-  waiting_rows<Place> waiting;
-  if (fetches) waiting = waiting_rows<Place>(place, table.cache, ids.n);
+  waiting_rows<Place> waiting(place, table.cache, fetches ? ids.n : 0);
   std::uint32_t *const claims = memory.data(), *const next = claims + zeros;
   const claimed_keys claimed{.size = size,
                              .claims = claims,

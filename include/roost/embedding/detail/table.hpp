@@ -6,118 +6,6 @@
 // Bodies of roost/embedding/embedding_table.hpp.
 
 namespace roost {
-namespace detail {
-
-struct free_slot {
-  embedding_slots table;
-  const std::uint32_t* slots;
-  ROOST_FN void operator()(std::size_t i) const {
-    if (slots[i] != no_slot) table.set_tag(slots[i], 0);
-  }
-};
-
-struct has_row {
-  embedding_slots table;
-  std::uint32_t since = 0;
-  ROOST_FN bool operator()(std::size_t slot) const { return table.has(slot) && table.steps[slot] >= since; }
-};
-
-struct keys_of_slots {
-  embedding_slots table;
-  const std::uint32_t* slots;
-  ROOST_FN embedding_key operator[](std::size_t i) const { return table.key(slots[i]); }
-};
-template <class Keys>
-struct read_keys {
-  Keys keys;
-  std::uint64_t seed;
-  std::int64_t* ids;
-  std::uint16_t* features;
-  ROOST_FN void operator()(std::size_t i) const {
-    const embedding_key key = keys[i];
-    ids[i] = key.id(seed);
-    features[i] = key.feature;
-  }
-};
-
-/// Writes entries to slots; `puts_keys`: also their keys.
-struct write_embeddings {
-  embedding_slots table;
-  embedding_ids ids;
-  const std::uint32_t *slots, *steps;
-  const std::uint64_t* scores;
-  bool puts_keys;
-  ROOST_FN void operator()(std::size_t i) const {
-    const std::uint32_t slot = slots[i];
-    if (slot == no_slot) return;
-    table.steps[slot] = steps[i];
-    if (table.scores != nullptr) table.scores[slot] = scores[i];
-    if (puts_keys) table.put(slot, ids[i]);
-  }
-};
-/// Whether a slot is not in the bucket of its key, or not after the previous slot.
-struct is_wrong_slot {
-  embedding_slots table;
-  embedding_ids ids;
-  const std::uint32_t* slots;
-  ROOST_FN bool operator()(std::size_t i) const {
-    return slots[i] / embedding_slots::of_bucket != table.home_of(ids[i].hash).bucket ||
-           (i != 0 && slots[i - 1] >= slots[i]);
-  }
-};
-struct is_elsewhere {
-  const std::uint32_t *slots, *others;
-  ROOST_FN bool operator()(std::size_t i) const { return slots[i] != others[i]; }
-};
-
-/// Throws unless `right` holds; `what`: the function, after two colons.
-template <class... Parts>
-void expect(bool right, const char* what, const Parts&... parts) {
-  if (!right) raise<invalid_argument>({"roost::embedding_table", what, ": ", parts...});
-}
-
-inline const embedding_options& checked(const embedding_options& options) {
-  constexpr std::size_t most = (std::size_t{1} << 31) - (1 << 12);
-  expect(options.dim >= 1 && options.dim <= 65536, "", "rows of ", options.dim, " numbers; give 1 to 65536");
-  expect(options.capacity >= 1 && options.capacity <= most, "", "a capacity of ", options.capacity,
-         " rows; give 1 to ", most);
-  expect(options.admit >= 1, "", "keys are admitted at lookup 0; give admit = 1 or more");
-  return options;
-}
-
-}  // namespace detail
-
-template <class Place, class Value>
-embedding_table<Place, Value>::embedding_table(const Place& place, const embedding_options& options)
-    : memory_(place, detail::checked(options)) {}
-
-template <class Place, class Value>
-detail::embedding_ids embedding_table<Place, Value>::ids_of(const embedding_batch& batch, std::size_t slots,
-                                                            const char* what) const {
-  using detail::expect;
-  const std::size_t n = batch.ids.size(), features = batch.features.size(), scores = batch.scores.size();
-  expect(slots == n, what, slots, " slots for ", n, " ids");
-  expect(n < std::size_t{1} << 30, what, n, " ids at a time; give fewer than 2^30");
-  expect(features == 0 || features == n, what, features, " features for ", n, " ids");
-  expect(options().features || (batch.feature == 0 && features == 0), what,
-         "a table without features; make it with options.features");
-  expect(scores == 0 || scores == n, what, scores, " scores for ", n, " ids");
-  return {batch.ids.data(),
-          n,
-          features == 0 ? nullptr : batch.features.data(),
-          batch.feature,
-          scores == 0 ? nullptr : batch.scores.data(),
-          options().seed};
-}
-
-template <class Place, class Value>
-detail::bags_of_ids embedding_table<Place, Value>::bags_of(const embedding_batch& batch, std::size_t numbers,
-                                                           const char* what) const {
-  detail::expect(numbers == batch.rows() * options().dim, what, numbers, " numbers for ", batch.rows(),
-                 " rows of ", options().dim);
-  const bool in_bags = !batch.offsets.empty();
-  return {in_bags ? batch.offsets.data() : nullptr, batch.rows(), in_bags && batch.pooling == pooling::mean};
-}
 
 template <class Place, class Value>
 void embedding_table<Place, Value>::step(const Place& place, const embedding_batch& batch,
@@ -129,12 +17,6 @@ void embedding_table<Place, Value>::step(const Place& place, const embedding_bat
                         : "scores, which only eviction::least_score takes");
   how.admit = options().admit;
   detail::run_step(place, view(), ids, slots.data(), how);
-}
-
-template <class Place, class Value>
-void embedding_table<Place, Value>::insert(const Place& place, const embedding_batch& batch,
-                                           std::span<std::uint32_t> slots, std::uint32_t running) {
-  step(place, batch, slots, {.running = running});
 }
 
 template <class Place, class Value>
@@ -159,19 +41,6 @@ void embedding_table<Place, Value>::find(const Place& place, const embedding_bat
 }
 
 template <class Place, class Value>
-void embedding_table<Place, Value>::gather(const Place& place, const embedding_batch& batch,
-                                           std::span<const std::uint32_t> slots, std::span<Value> out) const {
-  const detail::embedding_ids ids = ids_of(batch, slots.size(), "::gather");
-  const detail::bags_of_ids bags = bags_of(batch, out.size(), "::gather");
-  const auto copy = [&](auto width) {
-    const auto of = detail::rows_of<width()>(place, view(), ids, slots.data());
-    const detail::gather_rows run{of, bags, out.data()};
-    place.launch(detail::ceil_div(bags.count, run.tile), 0, run);
-  };
-  detail::by_width(options().dim, copy, out.data());
-}
-
-template <class Place, class Value>
 void embedding_table<Place, Value>::prefetch(const Place& place, const embedding_batch& batch,
                                              std::uint32_t running) {
   if (view().rows.far == nullptr) return;
@@ -181,15 +50,6 @@ void embedding_table<Place, Value>::prefetch(const Place& place, const embedding
   detail::waiting_rows<Place> waiting(place, view().cache, batch.ids.size());
   detail::bring_to_cache(place, view().rows, view().cache, slots.span(), running, waiting,
                          view().slots.steps);
-}
-
-template <class Place, class Value>
-void embedding_table<Place, Value>::update(const Place& place, const embedding_batch& batch,
-                                           std::span<const std::uint32_t> slots,
-                                           std::span<const Value> gradients) {
-  const std::size_t n = ids_of(batch, slots.size(), "::update").n;
-  const detail::bags_of_ids bags = bags_of(batch, gradients.size(), "::update");
-  detail::run_update(place, view(), slots.data(), n, bags, gradients.data());
 }
 
 template <class Place, class Value>
@@ -221,13 +81,6 @@ auto embedding_table<Place, Value>::keys_of(const Place& place, const Keys& keys
 }
 
 template <class Place, class Value>
-void embedding_table<Place, Value>::erase(const Place& place, const embedding_batch& batch) {
-  array<std::uint32_t, Place> slots(place, batch.ids.size());
-  find(place, batch, slots.span());
-  place.for_each(slots.size(), detail::free_slot{view().slots, slots.data()});
-}
-
-template <class Place, class Value>
 auto embedding_table<Place, Value>::take_evicted(const Place& place) -> evicted_keys {
   detail::embedding_state now = state(place);
   const auto n = detail::smaller<std::uint64_t>(now.remembered, options().keep_evicted);
@@ -252,35 +105,6 @@ embedding_entries<Place> embedding_table<Place, Value>::entries(const Place& pla
                         scores.data());
   return {std::move(slots), std::move(keys.ids), std::move(keys.features), std::move(steps),
           std::move(scores)};
-}
-
-template <class Place, class Value>
-void embedding_table<Place, Value>::move_rows(const Place& place, std::size_t n,
-                                              const detail::move_rows<Value>& move) const {
-  place.for_each(n * (row_bytes() / 4), move);
-}
-
-template <class Place, class Value>
-detail::embedding_rows<Value> embedding_table<Place, Value>::rows_in(std::size_t n,
-                                                                     std::span<const std::byte> bytes,
-                                                                     const char* what) const {
-  detail::expect(bytes.size() == n * row_bytes(), what, bytes.size(), " bytes for ", n, " rows of ",
-                 row_bytes());
-  return {.data = const_cast<std::byte*>(bytes.data()), .stride = row_bytes()};
-}
-
-template <class Place, class Value>
-void embedding_table<Place, Value>::copy_rows(const Place& place, std::span<const std::uint32_t> slots,
-                                              std::span<std::byte> out) const {
-  const auto target = rows_in(slots.size(), out, "::copy_rows");
-  move_rows(place, slots.size(), {view().rows, target, slots.data(), nullptr});
-}
-
-template <class Place, class Value>
-void embedding_table<Place, Value>::write_rows(const Place& place, std::span<const std::uint32_t> slots,
-                                               std::span<const std::byte> rows) {
-  const auto source = rows_in(slots.size(), rows, "::write_rows");
-  move_rows(place, slots.size(), {source, view().rows, nullptr, slots.data()});
 }
 
 template <class Place, class Value>
@@ -309,7 +133,7 @@ std::size_t embedding_table<Place, Value>::restore(const Place& place,
     detail::run_step<Place, Value>(place, view(), ids, slots.data(), {.fetches = false});
   }
   place.for_each(n, detail::write_embeddings{table, ids, slots.data(), entries.steps.data(),
-                                          entries.scores.data(), same_slots});
+                                             entries.scores.data(), same_slots});
   if (same_slots) {  // a key that occurs twice has only one slot
     array<std::uint32_t, Place> known(place, n);
     find(place, batch, known.span());
@@ -331,7 +155,7 @@ void embedding_table<Place, Value>::reserve(const Place& place, std::size_t capa
   for (;; larger.capacity += larger.capacity / 8 + 128) {
     embedding_table next(place, larger);
     if (next.restore(place, all, false, slots.span()) != 0) continue;
-    move_rows(place, slots.size(), {view().rows, next.view().rows, all.slots.data(), slots.data()});
+    move_rows(place, slots.size(), view().rows, all.slots.data(), next.view().rows, slots.data());
     place.copy(next.view().state, view().state, sizeof(detail::embedding_state));
     place.copy(next.view().remembered, view().remembered,
                options().keep_evicted * sizeof(detail::embedding_key));
@@ -341,35 +165,12 @@ void embedding_table<Place, Value>::reserve(const Place& place, std::size_t capa
 }
 
 template <class Place, class Value>
-void embedding_table<Place, Value>::set_rates(const Place& place, const optimizer_rates& rates) {
-  memory_.view.options.rates = rates;
-  detail::write_one(place, &view().state->rates, rates);
-}
-
-template <class Place, class Value>
-void embedding_table<Place, Value>::set_steps(const Place& place, std::uint32_t steps,
-                                              std::uint32_t updates) {
-  detail::write_one(place, &view().state->step, steps);
-  detail::write_one(place, &view().state->updates, updates);
-}
-
-template <class Place, class Value>
-detail::embedding_state embedding_table<Place, Value>::state(const Place& place) const {
-  return copy_to_host(place, std::span<const detail::embedding_state>(view().state, 1))[0];
-}
-
-template <class Place, class Value>
 embedding_counts embedding_table<Place, Value>::counts(const Place& place) const {
   const detail::embedding_state now = state(place);
   const std::size_t room = options().keep_evicted;
   const std::uint64_t lost = now.remembered - detail::smaller<std::uint64_t>(now.remembered, room);
   return {now.step,     now.updates,    now.evicted,
           now.unplaced, now.unadmitted, room != 0 ? now.forgotten + lost : 0};
-}
-
-template <class Place, class Value>
-std::size_t embedding_table<Place, Value>::size(const Place& place) const {
-  return place.sum(capacity(), detail::has_row{view().slots});
 }
 
 }  // namespace roost

@@ -306,23 +306,15 @@ void sum_sorted(const Place& place, const embedding_view<Value>& table, const so
                 std::size_t n, const bags_of_ids& bags, const Value* gradients) {
   std::uint32_t lanes = lanes_of_row<Place>(table.rows.dim / Width);
   if (ByRow && !std::is_same_v<Place, host>) lanes = larger(lanes, 4u);  // less scratch memory
+  const auto absent = static_cast<std::uint32_t>(table.capacity());
   const std::size_t tiles = ceil_div<std::size_t>(n, sum_gradients<Width, Value, false, ByRow>::tile);
   array<float, Place> partial(place, tiles * 2 * table.rows.dim);
   array<std::uint32_t, Place> long_sums(place, tiles);
   const auto run = [&](auto joins, std::size_t of_tiles) {
     using kernel = sum_gradients<Width, Value, joins(), ByRow>;
-    const kernel sums{sorted,
-                      n,
-                      static_cast<std::uint32_t>(table.capacity()),
-                      gradients,
-                      bags,
-                      table.rows,
-                      table.options.optimizer,
-                      table.state,
-                      lanes,
-                      partial.data(),
-                      long_sums.data(),
-                      of_tiles};
+    const kernel sums{
+        sorted,      n,     absent,         gradients,        bags,    table.rows, table.options.optimizer,
+        table.state, lanes, partial.data(), long_sums.data(), of_tiles};
     place.launch(ceil_div(of_tiles, kernel::template tiles_of_team<Place>(lanes)), scratch_bytes_of(sums),
                  sums);
   };
