@@ -33,7 +33,6 @@ struct place_missing {
   embedding_view<Value> table;
   claimed_keys claimed;
   step_kind<Value> how;
-  bool gives_scores;  // of the caller
 
   struct chosen_key {
     embedding_key key;
@@ -128,13 +127,14 @@ struct place_missing {
     for (std::uint32_t s = lane; s < of_bucket; s += Team::near_size) least = smaller(least, mine.order[s]);
     least = least_near(team, least);
     const std::uint32_t s = static_cast<std::uint32_t>(least) % of_bucket;
+    const bool evicts = least != never && least >> 63 != 0;
     if (lane == 0) {
       mine.chosen[k].slot = least == never ? no_slot : bucket * of_bucket + s;
-      mine.chosen[k].evicts = least != never && least >> 63 != 0;
+      mine.chosen[k].evicts = evicts;
       if (least != never) mine.order[s] = never;
     }
     team.sync_near();
-    return least != never && least >> 63 != 0;
+    return evicts;
   }
 
   ROOST_FN void write_slot(const chosen_key& one) const {
@@ -149,7 +149,8 @@ struct place_missing {
     slots.put(one.slot, one.key);
     slots.steps[one.slot] = now;
     if (slots.scores == nullptr) return;
-    slots.scores[one.slot] = (gives_scores ? std::uint64_t{now} << 32 : 0) | claimed.weights[one.position];
+    const bool given = table.options.eviction == eviction::least_score;
+    slots.scores[one.slot] = (given ? std::uint64_t{now} << 32 : 0) | claimed.weights[one.position];
   }
 
   template <class Team>

@@ -68,7 +68,7 @@ auto embedding_table<Place, Value>::assign(const Place& place, const embedding_b
         .evicted_keys = keys.data(),
         .evicted_rows = evicted.data()});
   if (evicted.empty()) return {};
-  return keys_of(place, static_cast<const detail::embedding_key*>(keys.data()), state(place).evicted_now);
+  return keys_of(place, keys.data(), state(place).evicted_now);
 }
 
 template <class Place, class Value>

@@ -135,8 +135,7 @@ struct sum_gradients {
       team.sync_near();
       each_sum(
           number, r, lane,
-          [&](std::uint32_t i, std::uint32_t slot, std::uint32_t, floats<Width> g, const row_piece& row) {
-            decay(g, row);
+          [&](std::uint32_t i, std::uint32_t slot, std::uint32_t, const floats<Width>& g, const row_piece&) {
             for (int x = 0; x < Width; ++x) mine.squares[i * lanes + lane] += g.x[x] * g.x[x];
             mine.slots[i] = slot;
           });
@@ -146,10 +145,8 @@ struct sum_gradients {
     }
     each_sum(
         number, r, lane,
-        [&](std::uint32_t i, std::uint32_t slot, std::uint32_t piece, floats<Width> g, const row_piece& row) {
-          decay(g, row);
-          learn(slot, piece, g, row, ByRow ? mine.squares[i * lanes] : 0.0f);
-        });
+        [&](std::uint32_t i, std::uint32_t slot, std::uint32_t piece, const floats<Width>& g,
+            const row_piece& row) { learn(slot, piece, g, row, ByRow ? mine.squares[i * lanes] : 0.0f); });
   }
 
   ROOST_FN void add_squares(float* of_lanes, std::uint32_t slot) const {
@@ -160,7 +157,7 @@ struct sum_gradients {
     of_lanes[0] = *kept += sum / static_cast<float>(rows.dim);
   }
 
-  /// f(i, slot, piece, sum) for this lane's pieces of the i-th sum that is complete here, for every i.
+  /// f(i, slot, piece, sum, row) for this lane's pieces of the i-th sum that is complete here, for every i.
   template <class F>
   ROOST_FN void each_sum(std::size_t number, const range& r, std::uint32_t lane, const F& f) const {
     for (std::uint32_t piece = lane; piece < rows.dim / Width; piece += lanes) {
@@ -201,7 +198,7 @@ struct sum_gradients {
           store_piece<Width>(partial + 2 * number * rows.dim, piece, sum);
         } else {
           if (item[k].key != early) row = load_row(item[k].key, piece);
-          f(sums++, item[k].key, piece, sum, row);
+          f(sums++, item[k].key, piece, decayed(sum, row), row);
         }
         began_before = false;
         sum = floats<Width>();
@@ -232,7 +229,8 @@ struct sum_gradients {
       }
       goes_on = has[at_once_here - 1];
     }
-    f(0, slot, piece, sum, load_row(slot, piece));
+    const row_piece row = load_row(slot, piece);
+    f(0, slot, piece, decayed(sum, row), row);
   }
 
   ROOST_FN static void add(floats<Width>& sum, const floats<Width>& more) {
@@ -263,9 +261,10 @@ struct sum_gradients {
     return row;
   }
 
-  ROOST_FN void decay(floats<Width>& g, const row_piece& row) const {
+  ROOST_FN floats<Width> decayed(floats<Width> g, const row_piece& row) const {
     const float rate = state->rates.weight_decay;
     for (int x = 0; x < Width; ++x) g.x[x] += rate * row.w.x[x];
+    return g;
   }
 
   /// `row_sum`: of rowwise_adagrad.
