@@ -82,8 +82,9 @@ class embedding_table {
   /// row, it writes the row that the id would begin with. `out`: batch.rows() * dim numbers.
   void gather(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<Value> out) const {
-    const detail::embedding_ids ids = ids_of(batch, slots.size(), "::gather");
-    detail::run_gather(place, view(), ids, slots.data(), bags_of(batch, out.size(), "::gather"), out.data());
+    const auto ids = detail::ids_of(options(), batch, slots.size(), "::gather");
+    const auto bags = detail::bags_of(options(), batch, out.size(), "::gather");
+    detail::run_gather(place, view(), ids, slots.data(), bags, out.data());
   }
 
   /// Brings the rows of the next step's ids to the cache (embedding_options::cached_rows). On another stream,
@@ -95,9 +96,9 @@ class embedding_table {
   /// dropped.
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<const Value> gradients) {
-    const std::size_t n = ids_of(batch, slots.size(), "::update").n;
-    const detail::bags_of_ids bags = bags_of(batch, gradients.size(), "::update");
-    detail::run_update(place, view(), slots.data(), n, bags, gradients.data());
+    const auto ids = detail::ids_of(options(), batch, slots.size(), "::update");
+    const auto bags = detail::bags_of(options(), batch, gradients.size(), "::update");
+    detail::run_update(place, view(), slots.data(), ids.n, bags, gradients.data());
   }
 
   /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. If a key has several rows,
@@ -129,7 +130,7 @@ class embedding_table {
   /// Copies all bytes of rows, row_bytes() each: weights, then the optimizer's state.
   void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const {
     const auto there = detail::rows_in(view().rows, out, slots.size(), "::copy_rows");
-    move_rows(place, slots.size(), view().rows, slots.data(), there, nullptr);
+    place.for_each(out.size() / 4, detail::move_rows<Value>{view().rows, there, slots.data(), nullptr});
   }
 
   /// Restores the entries of a table with the same dim, Value, optimizer and seed; write_rows restores their
@@ -142,7 +143,7 @@ class embedding_table {
   /// Writes rows that copy_rows has copied, to distinct slots; rows with slot ~0 are left out.
   void write_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<const std::byte> rows) {
     const auto there = detail::rows_in(view().rows, rows, slots.size(), "::write_rows");
-    move_rows(place, slots.size(), there, nullptr, view().rows, slots.data());
+    place.for_each(rows.size() / 4, detail::move_rows<Value>{there, view().rows, nullptr, slots.data()});
   }
 
   /// Makes room for `capacity` rows by moving all keys to a larger table, which needs memory for both tables.
@@ -179,21 +180,10 @@ class embedding_table {
   detail::embedding_state state(const Place& place) const {
     return copy_to_host(place, std::span(view().state, 1))[0];
   }
-  detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t slots, const char* what) const {
-    return detail::ids_of(options(), batch, slots, what);
-  }
-  detail::bags_of_ids bags_of(const embedding_batch& batch, std::size_t numbers, const char* what) const {
-    return detail::bags_of(options(), batch, numbers, what);
-  }
   void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             detail::step_kind<Value> how);
   template <class Keys>
   evicted_keys keys_of(const Place& place, const Keys& keys, std::size_t n) const;
-  using rows = detail::embedding_rows<Value>;
-  void move_rows(const Place& place, std::size_t n, const rows& from, const std::uint32_t* from_slots,
-                 const rows& to, const std::uint32_t* to_slots) const {
-    place.for_each(n * (row_bytes() / 4), detail::move_rows<Value>{from, to, from_slots, to_slots});
-  }
 
   detail::embedding_memory<Place, Value> memory_;
 };

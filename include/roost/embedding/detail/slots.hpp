@@ -19,9 +19,7 @@ struct embedding_key {
   std::uint64_t hash;  // of id and feature; for a given feature, a bijection of the id
   std::uint16_t feature;
 
-  ROOST_FN friend bool operator==(const embedding_key& a, const embedding_key& b) {
-    return a.hash == b.hash && a.feature == b.feature;
-  }
+  friend bool operator==(const embedding_key&, const embedding_key&) = default;
   ROOST_FN friend bool operator<(const embedding_key& a, const embedding_key& b) {
     return a.hash != b.hash ? a.hash < b.hash : a.feature < b.feature;
   }
@@ -221,19 +219,15 @@ struct find_embeddings {
     const std::uint32_t lane = rank % lanes;
     for (std::size_t first = index * mine + rank / lanes * lanes; first < (index + 1) * mine;
          first += of_group * Team::size / lanes) {
-      wanted_key own{};
-      if constexpr (lanes > 1) own = key_of(first + lane);
+      const wanted_key own = key_of(first + lane);
       ROOST_UNROLL
       for (int half = 0; half < of_group; half += at_once) {
         wanted_key wanted[at_once];
         some_tags<lanes> tags[at_once];
         ROOST_UNROLL
         for (int k = 0; k < at_once; ++k) {
-          if constexpr (lanes > 1) {
-            wanted[k] = key_of_lane<lanes>(half + k, own);
-          } else {
-            wanted[k] = key_of(first + static_cast<std::size_t>(k));
-          }
+          wanted[k] =
+              lanes > 1 ? key_of_lane<lanes>(half + k, own) : key_of(first + static_cast<std::size_t>(k));
           tags[k] = some_tags<lanes>(table, wanted[k].home.bucket, lane);
         }
         finish(team, first + static_cast<std::size_t>(half), wanted, tags, lane);

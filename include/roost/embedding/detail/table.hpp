@@ -10,7 +10,7 @@ namespace roost {
 template <class Place, class Value>
 void embedding_table<Place, Value>::step(const Place& place, const embedding_batch& batch,
                                          std::span<std::uint32_t> slots, detail::step_kind<Value> how) {
-  const detail::embedding_ids ids = ids_of(batch, slots.size(), "::insert");
+  const auto ids = detail::ids_of(options(), batch, slots.size(), "::insert");
   const bool scored = options().eviction == eviction::least_score;
   detail::expect(ids.n == 0 || scored == (ids.scores != nullptr), "::insert",
                  scored ? "no scores, which eviction::least_score needs"
@@ -23,7 +23,7 @@ template <class Place, class Value>
 void embedding_table<Place, Value>::look_up(const Place& place, const embedding_batch& batch,
                                             std::span<std::uint32_t> slots, std::span<Value> out,
                                             std::uint32_t running) {
-  const bool in_bags = bags_of(batch, out.size(), "::look_up").offsets != nullptr;
+  const bool in_bags = detail::bags_of(options(), batch, out.size(), "::look_up").offsets != nullptr;
   if (!in_bags && view().rows.far == nullptr)
     return step(place, batch, slots, {.running = running, .out = out.data()});
   insert(place, batch, slots, running);
@@ -33,9 +33,9 @@ void embedding_table<Place, Value>::look_up(const Place& place, const embedding_
 template <class Place, class Value>
 void embedding_table<Place, Value>::find(const Place& place, const embedding_batch& batch,
                                          std::span<std::uint32_t> slots, std::span<Value> out) const {
-  const detail::embedding_ids ids = ids_of(batch, slots.size(), "::find");
+  const auto ids = detail::ids_of(options(), batch, slots.size(), "::find");
   const bool in_bags = !batch.offsets.empty();
-  if (!out.empty()) bags_of(batch, out.size(), "::find");
+  if (!out.empty()) detail::bags_of(options(), batch, out.size(), "::find");
   detail::find_rows(place, view(), {view().slots, ids, slots.data()}, in_bags ? nullptr : out.data());
   if (!out.empty() && in_bags) gather(place, batch, slots, out);
 }
@@ -124,7 +124,7 @@ std::size_t embedding_table<Place, Value>::restore(const Place& place,
   array<std::uint32_t, Place> scores(place, options().eviction == eviction::least_score ? n : 0);
   place.fill(scores.data(), 0, scores.bytes());
   batch.scores = scores.span();
-  const detail::embedding_ids ids = ids_of(batch, slots.size(), what);
+  const auto ids = detail::ids_of(options(), batch, slots.size(), what);
   if (same_slots) {
     place.copy(slots.data(), entries.slots.data(), slots.size_bytes());
     expect(place.sum(n, detail::is_wrong_slot{table, ids, slots.data()}) == 0, what,
@@ -155,7 +155,8 @@ void embedding_table<Place, Value>::reserve(const Place& place, std::size_t capa
   for (;; larger.capacity += larger.capacity / 8 + 128) {
     embedding_table next(place, larger);
     if (next.restore(place, all, false, slots.span()) != 0) continue;
-    move_rows(place, slots.size(), view().rows, all.slots.data(), next.view().rows, slots.data());
+    place.for_each(slots.size() * (row_bytes() / 4),
+                   detail::move_rows<Value>{view().rows, next.view().rows, all.slots.data(), slots.data()});
     place.copy(next.view().state, view().state, sizeof(detail::embedding_state));
     place.copy(next.view().remembered, view().remembered,
                options().keep_evicted * sizeof(detail::embedding_key));
