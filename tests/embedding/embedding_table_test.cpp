@@ -728,6 +728,33 @@ TEST(embedding_table, numbers_of_16_bits_are_rounded_to_the_nearest) {
 }
 
 template <class Value>
+void keeps_bits() {
+  constexpr u32 dim = 64;
+  roost::embedding_table<place_type, Value> t(test_place(), {.dim = dim, .capacity = 8192});
+  ids_type ids(65536 / dim);
+  std::iota(ids.begin(), ids.end(), i64{0});
+  std::vector<Value> rows(65536);
+  for (u32 bits = 0; bits < 65536; ++bits) rows[bits].bits = static_cast<u16>(bits);
+  const auto batch = batch_of(ids);
+  t.assign(test_place(), batch.get(), here(rows).span());
+  roost::array<u32, place_type> slots(test_place(), ids.size());
+  roost::array<Value, place_type> out(test_place(), rows.size());
+  const auto expect_rows = [&] {
+    const auto got = roost::copy_to_host(test_place(), out);
+    for (u32 bits = 0; bits < 65536; ++bits) ASSERT_EQ(got[bits].bits, bits);
+  };
+  t.find(test_place(), batch.get(), slots.span(), out.span());
+  expect_rows();
+  t.gather(test_place(), batch.get(), slots.span(), out.span());
+  expect_rows();
+}
+
+TEST(embedding_table, rows_of_16_bits_are_copied_bit_by_bit) {
+  keeps_bits<roost::bfloat16>();
+  keeps_bits<roost::float16>();
+}
+
+template <class Value>
 void learns_in(const roost::optimizer how, double near) {
   roost::embedding_options options{.dim = 8, .capacity = 300, .optimizer = how};
   options.rates.learning_rate = 0.05f;

@@ -2,9 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 /// \file
-/// Options and statistics of embedding_table, and its 16-bit numbers.
+/// Options, batches and statistics of embedding_table, and its 16-bit numbers.
 
 namespace roost {
 
@@ -89,5 +90,22 @@ struct embedding_counts {
 
 /// How the rows of a bag become one.
 enum class pooling : std::uint8_t { sum, mean };
+
+/// The ids of a call, in memory of the place. Ids may be any numbers; none is reserved.
+struct embedding_batch {
+  std::span<const std::int64_t> ids = {};
+  /// The feature of each id. If it is empty, all ids are of `feature`.
+  std::span<const std::uint16_t> features = {};
+  std::uint16_t feature = 0;
+  /// The score of each id, for eviction::least_score. The greatest score of a key in the batch counts.
+  std::span<const std::uint32_t> scores = {};
+  /// Bags of ids: bag b has ids [offsets[b], offsets[b + 1]); the first offset is 0, the last the number of
+  /// ids. Each bag has one row in the results. Without offsets, each id has one.
+  std::span<const std::int64_t> offsets = {};
+  roost::pooling pooling = pooling::sum;
+
+  /// The number of rows in the results.
+  std::size_t rows() const { return offsets.empty() ? ids.size() : offsets.size() - 1; }
+};
 
 }  // namespace roost

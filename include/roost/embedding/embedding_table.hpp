@@ -1,9 +1,10 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
-#include "roost/detail/place/reachable.hpp"
+#include "roost/embedding/detail/checks.hpp"
+#include "roost/embedding/detail/entries.hpp"
+#include "roost/embedding/detail/step.hpp"
 #include "roost/embedding/detail/update.hpp"
 #include "roost/embedding/embedding_options.hpp"
 #include "roost/place.hpp"
@@ -13,23 +14,6 @@
 /// of others.
 
 namespace roost {
-
-/// The ids of a call, in memory of the place. Ids may be any numbers; none is reserved.
-struct embedding_batch {
-  std::span<const std::int64_t> ids = {};
-  /// The feature of each id. If it is empty, all ids are of `feature`.
-  std::span<const std::uint16_t> features = {};
-  std::uint16_t feature = 0;
-  /// The score of each id, for eviction::least_score. The greatest score of a key in the batch counts.
-  std::span<const std::uint32_t> scores = {};
-  /// Bags of ids: bag b has ids [offsets[b], offsets[b + 1]); the first offset is 0, the last the number of
-  /// ids. Each bag has one row in the results. Without offsets, each id has one.
-  std::span<const std::int64_t> offsets = {};
-  roost::pooling pooling = pooling::sum;
-
-  /// The number of rows in the results.
-  std::size_t rows() const { return offsets.empty() ? ids.size() : offsets.size() - 1; }
-};
 
 /// Keys that have rows, with all that a table knows about them, in memory of the place.
 template <class Place>
@@ -73,14 +57,17 @@ class embedding_table {
   using value_type = Value;
 
   /// Throws invalid_argument for options that are out of range, out_of_memory.
-  embedding_table(const Place& place, const embedding_options& options);
+  embedding_table(const Place& place, const embedding_options& options)
+      : memory_(place, detail::checked(options)) {}
 
   /// A training step: writes the slot of each id, ~0 for an id without a row; new keys get rows. `slots`: one
   /// for each id, in memory of the place. `running`: how many steps before this one still expect an update;
   /// their keys keep their rows, too. Throws invalid_argument for spans of wrong sizes, and out_of_memory:
   /// then keys that have rows count as looked up, and new keys have got no rows.
   void insert(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
-              std::uint32_t running = 0);
+              std::uint32_t running = 0) {
+    step(place, batch, slots, {.running = running});
+  }
 
   /// `insert` and `gather` at once, which takes less time.
   void look_up(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
@@ -94,7 +81,11 @@ class embedding_table {
   /// Writes the rows of ids, or of bags of ids, whose slots `insert` or `find` wrote. For an id without a
   /// row, it writes the row that the id would begin with. `out`: batch.rows() * dim numbers.
   void gather(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
-              std::span<Value> out) const;
+              std::span<Value> out) const {
+    const auto ids = detail::ids_of(options(), batch, slots.size(), "::gather");
+    const auto bags = detail::bags_of(options(), batch, out.size(), "::gather");
+    detail::run_gather(place, view(), ids, slots.data(), bags, out.data());
+  }
 
   /// Brings the rows of the next step's ids to the cache (embedding_options::cached_rows). On another stream,
   /// this may overlap with `update`, but with no other call. `running`: how many steps before the last one
@@ -104,7 +95,11 @@ class embedding_table {
   /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. The gradients of ids without a row are
   /// dropped.
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
-              std::span<const Value> gradients);
+              std::span<const Value> gradients) {
+    const auto ids = detail::ids_of(options(), batch, slots.size(), "::update");
+    const auto bags = detail::bags_of(options(), batch, gradients.size(), "::update");
+    detail::run_update(place, view(), slots.data(), ids.n, bags, gradients.data());
+  }
 
   /// Keys that lost their rows, and their features.
   struct evicted_keys {
@@ -120,7 +115,11 @@ class embedding_table {
                       std::span<Value> evicted = {}, std::uint32_t running = 0);
 
   /// Removes the rows of keys. Ids without a row are ignored.
-  void erase(const Place& place, const embedding_batch& batch);
+  void erase(const Place& place, const embedding_batch& batch) {
+    array<std::uint32_t, Place> slots(place, batch.ids.size());
+    find(place, batch, slots.span());
+    place.for_each(slots.size(), detail::free_slot{view().slots, slots.data()});
+  }
 
   /// The keys that lost their rows since the last such call, at most options().keep_evicted, in no defined
   /// order. Synchronises.
@@ -130,7 +129,10 @@ class embedding_table {
   embedding_entries<Place> entries(const Place& place, std::uint32_t since = 0) const;
 
   /// Copies all bytes of rows, row_bytes() each: weights, then the optimizer's state.
-  void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const;
+  void copy_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<std::byte> out) const {
+    const auto there = detail::rows_in(view().rows, out, slots.size(), "::copy_rows");
+    place.for_each(out.size() / 4, detail::move_rows<Value>{view().rows, there, slots.data(), nullptr});
+  }
 
   /// Restores the entries of a table with the same dim, Value, optimizer and seed; write_rows restores their
   /// rows. The table must be empty. If `same_slots` is true, which needs the same number of buckets, each key
@@ -140,91 +142,53 @@ class embedding_table {
                       std::span<std::uint32_t> slots);
 
   /// Writes rows that copy_rows has copied, to distinct slots; rows with slot ~0 are left out.
-  void write_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<const std::byte> rows);
+  void write_rows(const Place& place, std::span<const std::uint32_t> slots, std::span<const std::byte> rows) {
+    const auto there = detail::rows_in(view().rows, rows, slots.size(), "::write_rows");
+    place.for_each(rows.size() / 4, detail::move_rows<Value>{there, view().rows, nullptr, slots.data()});
+  }
 
   /// Makes room for `capacity` rows by moving all keys to a larger table, which needs memory for both tables.
   /// Slots change, and the counts for admission start again. Does nothing if there is room. Synchronises.
   void reserve(const Place& place, std::size_t capacity);
 
   /// Sets the rates of the next updates.
-  void set_rates(const Place& place, const optimizer_rates& rates);
+  void set_rates(const Place& place, const optimizer_rates& rates) {
+    memory_.view.options.rates = rates;
+    detail::write_one(place, &view().state->rates, rates);
+  }
 
   /// What has been counted. Synchronises.
   embedding_counts counts(const Place& place) const;
   /// Sets the numbers of steps and updates, for a table that continues from a file.
-  void set_steps(const Place& place, std::uint32_t steps, std::uint32_t updates);
+  void set_steps(const Place& place, std::uint32_t steps, std::uint32_t updates) {
+    detail::write_one(place, &view().state->step, steps);
+    detail::write_one(place, &view().state->updates, updates);
+  }
   /// The number of keys that have rows. Synchronises.
-  std::size_t size(const Place& place) const;
+  std::size_t size(const Place& place) const { return place.sum(capacity(), detail::has_row{view().slots}); }
 
   /// The options that it was made with.
-  const embedding_options& options() const { return options_; }
+  const embedding_options& options() const { return view().options; }
   /// The number of rows.
-  std::size_t capacity() const { return table_.buckets * detail::embedding_slots::of_bucket; }
+  std::size_t capacity() const { return view().capacity(); }
   /// The bytes of a row: its weights and its optimizer's state.
-  std::size_t row_bytes() const { return rows_.stride; }
+  std::size_t row_bytes() const { return view().rows.stride; }
   /// Bytes of memory of the place.
-  std::size_t bytes() const;
+  std::size_t bytes() const { return memory_.bytes(); }
   /// Bytes of rows in host memory.
-  std::size_t host_bytes() const { return rows_.far != nullptr ? capacity() * row_bytes() : 0; }
+  std::size_t host_bytes() const { return view().rows.far != nullptr ? capacity() * row_bytes() : 0; }
 
  private:
-  detail::embedding_ids ids_of(const embedding_batch& batch, std::size_t results, const char* what) const;
-  detail::bags_of_ids bags_of(const embedding_batch& batch) const;
-  const std::uint32_t* scores_of(const embedding_batch& batch) const;
-  /// What a step does besides finding slots.
-  struct step_of {
-    std::uint32_t running = 0, admit = 0;  // 0: as the options say
-    const Value* given = nullptr;          // rows that keys get
-    Value* out = nullptr;                  // their rows
-    detail::evicted_rows<Value> evicted = {};
-    bool fetches = true;  // rows come to the cache
-  };
-  template <int Width>
-  void put(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
-           const step_of& how);
-  template <int Width>
-  void find_rows(const Place& place, const detail::find_embeddings& find, Value* out) const;
-  template <int Width>
-  auto rows_of(const detail::embedding_ids& ids, const std::uint32_t* slots) const;
-  void check_rows(const embedding_batch& batch, std::size_t numbers, const char* what) const;
-  template <class From, class To>
-  void move_rows(const Place& place, std::size_t n, const From& from, const To& to) const;
-  void check_bytes(std::size_t n, std::size_t bytes, const char* what) const;
-  void allocate(const Place& place);
-  void allocate_rows(const Place& place, std::size_t n);
-  /// Memory for rows that wait to come to the cache.
-  struct waiting_rows {
-    array<std::uint32_t, Place> numbers;  // two for each id
-    array<std::uint64_t, Place> starts;   // of regions, and the end
-  };
-  waiting_rows room_for(const Place& place, std::size_t n) const {
-    return {array<std::uint32_t, Place>(place, 2 * n),
-            array<std::uint64_t, Place>(place, std::size_t{cache_.regions} + 1)};
+  const detail::embedding_view<Value>& view() const { return memory_.view; }
+  detail::embedding_state state(const Place& place) const {
+    return copy_to_host(place, std::span(view().state, 1))[0];
   }
-  void fetch(const Place& place, std::span<const std::uint32_t> slots, std::uint32_t running,
-             waiting_rows& waiting, const std::uint32_t* steps = nullptr);
-  template <int Width>
-  void update_pieces(const Place& place, const embedding_batch& batch, const std::uint32_t* slots,
-                     const Value* gradients);
-  template <int Width, bool ByRow>
-  void sum(const Place& place, const detail::sorted_slot* sorted, std::size_t n,
-           const detail::bags_of_ids& bags, const Value* gradients);
-  bool in_fours(const void* numbers) const;
-  evicted_keys keys_of(const Place& place, const detail::embedding_key* keys, std::size_t n) const;
+  void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
+            detail::step_kind<Value> how);
+  template <class Keys>
+  evicted_keys keys_of(const Place& place, const Keys& keys, std::size_t n) const;
 
-  embedding_options options_;
-  detail::embedding_slots table_;
-  detail::embedding_rows<Value> rows_;
-  detail::row_cache cache_;
-  detail::lookup_sketch sketch_;
-  array<std::byte, Place> bytes_of_rows_;
-  detail::reachable<Place> far_;
-  array<std::uint32_t, Place> where_, owners_, used_, came_;
-  array<std::uint32_t, Place> tags_, steps_, heads_, counters_;
-  array<std::uint64_t, Place> hashes_, scores_;
-  array<std::uint16_t, Place> features_;
-  array<detail::embedding_key, Place> remembered_;
-  array<detail::embedding_state, Place> state_;
+  detail::embedding_memory<Place, Value> memory_;
 };
 
 }  // namespace roost

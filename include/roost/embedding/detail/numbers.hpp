@@ -75,12 +75,27 @@ ROOST_FN floats<Width> load_piece(const Value* row, std::size_t piece) {
   for (int i = 0; i < Width; ++i) result.x[i] = to_float(stored.x[i]);
   return result;
 }
-template <int Width, class Value>
-ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& numbers) {
+template <class Value, int Width>
+ROOST_FN stored_numbers<Width, Value> rounded(const floats<Width>& numbers) {
   stored_numbers<Width, Value> stored;
   ROOST_UNROLL
   for (int i = 0; i < Width; ++i) stored.x[i] = from_float<Value>(numbers.x[i]);
-  reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = stored;
+  return stored;
+}
+template <int Width, class Value>
+ROOST_FN void store_piece(Value* row, std::size_t piece, const floats<Width>& numbers) {
+  reinterpret_cast<stored_numbers<Width, Value>*>(row)[piece] = rounded<Value>(numbers);
+}
+
+/// f(4) if rows of `dim` numbers at all these addresses can be read in pieces of four, otherwise f(1).
+template <class F, class... Value>
+void by_width(std::size_t dim, const F& f, const Value*... numbers) {
+  const bool aligned = ((reinterpret_cast<std::uintptr_t>(numbers) % (4 * sizeof(Value)) == 0) && ...);
+  if (dim % 4 == 0 && aligned) {
+    f(std::integral_constant<int, 4>());
+  } else {
+    f(std::integral_constant<int, 1>());
+  }
 }
 
 /// A number of a key's initial row.

@@ -1,33 +1,22 @@
 #pragma once
 
-#include "roost/embedding/detail/rows.hpp"
+#include "roost/embedding/detail/memory.hpp"
 
 // Missing keys get slots: a warp takes a bucket and goes through its missing keys in ascending order; each
 // gets the least slot of the bucket. There are no locks, and the result is deterministic.
 
 namespace roost::detail {
 
-/// The seed of a key's initial row.
-ROOST_FN std::uint64_t beginning_of(const embedding_key& key, std::uint64_t seed) {
-  return mix64(key.hash, seed + key.feature);
-}
-
-/// The counters of a table, in memory of its place, so that a step can be replayed without the host.
-struct embedding_state {
-  optimizer_rates rates = {};
-  float adam_rate = 0, adam_root = 0;  // for adam: replace its rate, and scale the root of v
-  std::uint32_t step = 0, updates = 0;
-  std::uint32_t any_missing = 0;  // in the running call
-  std::uint32_t evicted_now = 0;  // by the running call
-  std::uint32_t long_sums = 0;    // of the running update
-  std::uint64_t evicted = 0, unplaced = 0, unadmitted = 0, remembered = 0, forgotten = 0;
-};
-
-/// Where a caller wants the keys that lost their rows during a call, and these rows.
+/// What a step does besides finding slots.
 template <class Value>
-struct evicted_rows {
-  embedding_key* keys = nullptr;
-  Value* rows = nullptr;  // or null
+struct step_kind {
+  std::uint32_t running = 0;              // steps before this one whose keys keep their rows, too
+  std::uint32_t admit = 1;                // lookups that give a key its row
+  Value* out = nullptr;                   // where the rows of the ids are copied to
+  const Value* given = nullptr;           // rows that the keys get
+  embedding_key* evicted_keys = nullptr;  // those that lose their rows
+  Value* evicted_rows = nullptr;
+  bool fetches = true;  // rows come to the cache
 };
 
 template <class Value>
@@ -41,18 +30,9 @@ struct place_missing {
   template <class Place>
   static constexpr std::size_t tile = std::is_same_v<Place, host> ? 1024 : threads / 32 * 8;
 
-  embedding_slots table;
-  std::uint64_t seed;
+  embedding_view<Value> table;
   claimed_keys claimed;
-  lookup_sketch sketch;
-  std::uint32_t admit;
-  eviction policy;
-  bool gives_scores;          // of the caller
-  std::uint32_t keeps_steps;  // steps before the running one whose keys keep their rows, too
-  embedding_rows<Value> rows;
-  row_initializer initializer;
-  bool writes_weights;
-  embedding_state* state;
+  step_kind<Value> how;
 
   struct chosen_key {
     embedding_key key;
@@ -83,10 +63,10 @@ struct place_missing {
     constexpr std::size_t of_team = tile<typename Team::place>, of_warp = of_team / warps;
     const std::size_t first = index * of_team + warp * of_warp;
     std::uint64_t evictions = 0;
-    for (std::size_t b = first; b < smaller<std::size_t>(first + of_warp, table.buckets); ++b) {
+    for (std::size_t b = first; b < smaller<std::size_t>(first + of_warp, table.slots.buckets); ++b) {
       if (claimed.heads[b] != 0) evictions += place_in(team, static_cast<std::uint32_t>(b), mine);
     }
-    if (team.rank() % Team::near_size == 0 && evictions != 0) fetch_add(state->evicted, evictions);
+    if (team.rank() % Team::near_size == 0 && evictions != 0) fetch_add(table.state->evicted, evictions);
   }
 
  private:
@@ -110,12 +90,13 @@ struct place_missing {
 
   ROOST_FN std::uint64_t order_of(std::uint32_t bucket, std::uint32_t s) const {
     const std::size_t slot = std::size_t{bucket} * of_bucket + s;
-    const std::uint32_t step = table.steps[slot];  // read together with the tag
-    if (!table.has(slot)) return s;
-    if (policy == eviction::none || std::uint64_t{step} + keeps_steps >= state->step) return never;
+    const std::uint32_t step = table.slots.steps[slot];  // read together with the tag
+    const eviction policy = table.options.eviction;
+    if (!table.slots.has(slot)) return s;
+    if (policy == eviction::none || std::uint64_t{step} + how.running >= table.state->step) return never;
     std::uint64_t score = step;
-    if (policy == eviction::least_frequent) score = table.scores[slot];
-    if (policy == eviction::least_score) score = table.scores[slot] & 0xffffffffu;
+    if (policy == eviction::least_frequent) score = table.slots.scores[slot];
+    if (policy == eviction::least_score) score = table.slots.scores[slot] & 0xffffffffu;
     return std::uint64_t{1} << 63 | score << 7 | s;
   }
 
@@ -126,7 +107,7 @@ struct place_missing {
     for (std::uint32_t p = claimed.heads[bucket]; p != 0; p = claimed.next[p - 1]) {
       const embedding_key key = claimed.keys[p - 1];
       if (again && (claimed.slots[p - 1] != no_slot || !(last < key))) continue;  // it had its turn
-      if (sketch.counters != nullptr && sketch.count(key) < admit) {
+      if (table.sketch.counters != nullptr && table.sketch.count(key) < how.admit) {
         claimed.slots[p - 1] = not_admitted;
         continue;
       }
@@ -146,13 +127,14 @@ struct place_missing {
     for (std::uint32_t s = lane; s < of_bucket; s += Team::near_size) least = smaller(least, mine.order[s]);
     least = least_near(team, least);
     const std::uint32_t s = static_cast<std::uint32_t>(least) % of_bucket;
+    const bool evicts = least != never && least >> 63 != 0;
     if (lane == 0) {
       mine.chosen[k].slot = least == never ? no_slot : bucket * of_bucket + s;
-      mine.chosen[k].evicts = least != never && least >> 63 != 0;
+      mine.chosen[k].evicts = evicts;
       if (least != never) mine.order[s] = never;
     }
     team.sync_near();
-    return least != never && least >> 63 != 0;
+    return evicts;
   }
 
   ROOST_FN void write_slot(const chosen_key& one) const {
@@ -160,27 +142,28 @@ struct place_missing {
       claimed.slots[one.position] = no_slot;
       return;
     }
+    const embedding_slots& slots = table.slots;
     claimed.slots[one.position] = one.slot | (one.evicts ? is_missing : 0);
-    if (one.evicts) claimed.keys[one.position] = table.key(one.slot);
-    const std::uint32_t now = state->step;
-    table.hashes[one.slot] = one.key.hash;
-    if (table.features != nullptr) table.features[one.slot] = one.key.feature;
-    table.steps[one.slot] = now;
-    table.set_tag(one.slot, table.home_of(one.key.hash).tag);
-    if (table.scores == nullptr) return;
-    table.scores[one.slot] = (gives_scores ? std::uint64_t{now} << 32 : 0) | claimed.weights[one.position];
+    if (one.evicts) claimed.keys[one.position] = slots.key(one.slot);
+    const std::uint32_t now = table.state->step;
+    slots.put(one.slot, one.key);
+    slots.steps[one.slot] = now;
+    if (slots.scores == nullptr) return;
+    const bool given = table.options.eviction == eviction::least_score;
+    slots.scores[one.slot] = (given ? std::uint64_t{now} << 32 : 0) | claimed.weights[one.position];
   }
 
   template <class Team>
   ROOST_FN void write_row(const Team&, std::uint32_t lane, const chosen_key& one) const {
     if (one.slot == no_slot) return;
-    const std::uint64_t beginning = beginning_of(one.key, seed);
+    const embedding_rows<Value>& rows = table.rows;
+    const std::uint64_t beginning = one.key.beginning(table.options.seed);
     std::byte* const row = rows.at(one.slot);
     Value* const weights = rows.weights(row);
     if (lane == 0) rows.mark(one.slot);
-    if (writes_weights) {
+    if (how.given == nullptr) {
       for (std::uint32_t c = lane; c < rows.dim; c += Team::near_size)
-        weights[c] = from_float<Value>(first_number(initializer, beginning, c));
+        weights[c] = from_float<Value>(first_number(table.options.initializer, beginning, c));
     }
     for (std::uint32_t c = rows.dim + lane; c < rows.kept_at / sizeof(Value); c += Team::near_size)
       weights[c] = from_float<Value>(0);  // files contain no arbitrary bytes

@@ -4,6 +4,7 @@
 #include "roost/detail/place/team.hpp"
 #include "roost/embedding/detail/numbers.hpp"
 #include "roost/embedding/detail/slots.hpp"
+#include "roost/place.hpp"
 
 // Where rows are stored: all in memory of the place, or all in host memory with a cache of recently used rows
 // in memory of the place. What a table computes does not depend on what is in the cache.
@@ -189,15 +190,12 @@ struct fetch_rows {
   /// in flight together.
   ROOST_FN void exchange_rows(std::uint32_t lane, std::uint32_t lanes, std::byte* near, const std::byte* far,
                               std::byte* back) const {
-    struct alignas(16) piece {
-      std::uint32_t words[4];
-    };
     constexpr std::uint32_t at_once = 4;
-    const auto pieces = static_cast<std::uint32_t>(rows.stride / sizeof(piece));
-    auto* const here = reinterpret_cast<piece*>(near);
-    const auto* const there = reinterpret_cast<const piece*>(far);
+    const auto pieces = static_cast<std::uint32_t>(rows.stride / sizeof(two_words));
+    auto* const here = reinterpret_cast<two_words*>(near);
+    const auto* const there = reinterpret_cast<const two_words*>(far);
     for (std::uint32_t first = lane; first < pieces; first += lanes * at_once) {
-      piece comes[at_once], goes[at_once];
+      two_words comes[at_once], goes[at_once];
       ROOST_UNROLL
       for (std::uint32_t k = 0; k < at_once; ++k) {
         const std::uint32_t p = first + k * lanes;
@@ -207,44 +205,37 @@ struct fetch_rows {
       ROOST_UNROLL
       for (std::uint32_t k = 0; k < at_once; ++k) {
         const std::uint32_t p = first + k * lanes;
-        if (p < pieces && back != nullptr) reinterpret_cast<piece*>(back)[p] = goes[k];
+        if (p < pieces && back != nullptr) reinterpret_cast<two_words*>(back)[p] = goes[k];
         if (p < pieces) here[p] = comes[k];
       }
     }
   }
 };
 
-/// Copies whole rows in words of 4 bytes: row i from `from.at(i)` to `to.at(i)`, unless that is null.
-template <class From, class To>
-struct copy_whole_rows {
-  From from;
-  To to;
-  std::size_t words;
+/// Memory for rows that wait to come to the cache.
+template <class Place>
+struct waiting_rows {
+  array<std::uint32_t, Place> numbers;  // two for each id
+  array<std::uint64_t, Place> starts;   // of regions, and the end
 
-  ROOST_FN void operator()(std::size_t j) const {
-    const std::size_t i = j / words, word = j % words;
-    std::byte* const target = to.at(i, word == 0);
-    if (target == nullptr) return;
-    reinterpret_cast<std::uint32_t*>(target)[word] =
-        reinterpret_cast<const std::uint32_t*>(from.at(i, false))[word];
-  }
+  waiting_rows(const Place& place, const row_cache& cache, std::size_t ids)
+      : numbers(place, 2 * ids), starts(place, ids != 0 ? std::size_t{cache.regions} + 1 : 0) {}
 };
-/// Consecutive rows.
-struct rows_in_order {
-  std::byte* data;
-  std::size_t stride;
-  ROOST_FN std::byte* at(std::size_t i, bool) const { return data + i * stride; }
-};
-/// Rows of a table.
-template <class Value>
-struct rows_of_slots {
-  embedding_rows<Value> rows;
-  const std::uint32_t* slots;
-  ROOST_FN std::byte* at(std::size_t i, bool changes) const {
-    if (slots[i] == no_slot) return nullptr;
-    if (changes) rows.mark(slots[i]);
-    return rows.at(slots[i]);
-  }
-};
+
+/// Brings rows of slots to the cache. `steps`: of each slot, if an update may be running; or null.
+template <class Place, class Value>
+void bring_to_cache(const Place& place, const embedding_rows<Value>& rows, const row_cache& cache,
+                    std::span<const std::uint32_t> slots, std::uint32_t keeps_steps,
+                    waiting_rows<Place>& waiting, const std::uint32_t* steps = nullptr) {
+  const std::size_t n = slots.size();
+  std::uint32_t *const ranks = waiting.numbers.data(), *const ordered = ranks + n;
+  std::uint64_t* const starts = waiting.starts.data();
+  place.fill(starts, 0, waiting.starts.bytes());
+  place.for_each(n, use_rows<Value>{rows, cache, slots.data(), starts, ranks, steps, keeps_steps});
+  place.exclusive_scan(starts, starts, waiting.starts.size());
+  place.for_each(n, order_rows{cache, slots.data(), ranks, starts, ordered});
+  const fetch_rows<Value> run{rows, cache, ordered, starts + cache.regions, keeps_steps};
+  place.launch(run.teams, 0, run);
+}
 
 }  // namespace roost::detail

@@ -19,9 +19,7 @@ struct embedding_key {
   std::uint64_t hash;  // of id and feature; for a given feature, a bijection of the id
   std::uint16_t feature;
 
-  ROOST_FN friend bool operator==(const embedding_key& a, const embedding_key& b) {
-    return a.hash == b.hash && a.feature == b.feature;
-  }
+  friend bool operator==(const embedding_key&, const embedding_key&) = default;
   ROOST_FN friend bool operator<(const embedding_key& a, const embedding_key& b) {
     return a.hash != b.hash ? a.hash < b.hash : a.feature < b.feature;
   }
@@ -29,13 +27,17 @@ struct embedding_key {
   ROOST_FN std::int64_t id(std::uint64_t seed) const {
     return static_cast<std::int64_t>(unmix64(hash, seed) ^ salt(feature));
   }
+  /// The seed of the row that the key begins with.
+  ROOST_FN std::uint64_t beginning(std::uint64_t seed) const { return mix64(hash, seed + feature); }
 };
 
-/// Ids of a batch, each with its feature: of its own, or the same for all.
+/// Ids of a batch, each with its feature, and with a score if the caller gives some.
 struct embedding_ids {
   const std::int64_t* ids;
-  const std::uint16_t* features;
+  std::size_t n;
+  const std::uint16_t* features;  // or null: all are of `feature`
   std::uint16_t feature;
+  const std::uint32_t* scores;  // or null
   std::uint64_t seed;
 
   ROOST_FN embedding_key operator[](std::size_t i) const {
@@ -70,6 +72,11 @@ struct embedding_slots {
   ROOST_FN bool has(std::size_t slot) const { return (tags[slot / 4] >> slot % 4 * 8 & 255) != 0; }
   ROOST_FN void set_tag(std::size_t slot, std::uint32_t tag) const {
     reinterpret_cast<std::uint8_t*>(tags)[slot] = static_cast<std::uint8_t>(tag);
+  }
+  ROOST_FN void put(std::size_t slot, const embedding_key& key) const {
+    hashes[slot] = key.hash;
+    if (features != nullptr) features[slot] = key.feature;
+    set_tag(slot, home_of(key.hash).tag);
   }
 };
 
@@ -199,11 +206,9 @@ struct find_embeddings {
 
   embedding_slots table;
   embedding_ids ids;
-  std::size_t n;
   std::uint32_t* found;
-  const std::uint32_t* step;          // or null: nothing changes
-  std::uint32_t* any_missing;         // if `step` is not null: becomes 1 if some key is not found
-  const std::uint32_t* given_scores;  // of each id, or null
+  const std::uint32_t* step = nullptr;   // or null: nothing changes
+  std::uint32_t* any_missing = nullptr;  // if `step` is not null: becomes 1 if some key is not found
 
   /// A group of eight lanes takes eight ids: each lane hashes one, and all lanes search for each.
   template <class Team>
@@ -214,40 +219,41 @@ struct find_embeddings {
     const std::uint32_t lane = rank % lanes;
     for (std::size_t first = index * mine + rank / lanes * lanes; first < (index + 1) * mine;
          first += of_group * Team::size / lanes) {
-      embedding_key own{};
-      embedding_slots::home own_home{};
-      if constexpr (lanes > 1) {
-        own = ids[smaller(first + lane, n - 1)];
-        own_home = table.home_of(own.hash);
-      }
+      const wanted_key own = key_of(first + lane);
       ROOST_UNROLL
       for (int half = 0; half < of_group; half += at_once) {
-        embedding_key key[at_once];
-        embedding_slots::home home[at_once];
+        wanted_key wanted[at_once];
         some_tags<lanes> tags[at_once];
         ROOST_UNROLL
         for (int k = 0; k < at_once; ++k) {
-          if constexpr (lanes > 1) {
-            key[k] = {of_lane<lanes>(half + k, own.hash), of_lane<lanes>(half + k, own.feature)};
-            home[k] = {of_lane<lanes>(half + k, own_home.bucket), of_lane<lanes>(half + k, own_home.tag)};
-          } else {
-            key[k] = ids[smaller(first + static_cast<std::size_t>(k), n - 1)];
-            home[k] = table.home_of(key[k].hash);
-          }
-          tags[k] = some_tags<lanes>(table, home[k].bucket, lane);
+          wanted[k] =
+              lanes > 1 ? key_of_lane<lanes>(half + k, own) : key_of(first + static_cast<std::size_t>(k));
+          tags[k] = some_tags<lanes>(table, wanted[k].home.bucket, lane);
         }
-        const std::size_t i = first + static_cast<std::size_t>(half);
-        finish(team, i, key, home, tags, lane);
+        finish(team, first + static_cast<std::size_t>(half), wanted, tags, lane);
       }
     }
   }
 
  private:
+  struct wanted_key {
+    embedding_key key;
+    embedding_slots::home home;
+  };
+  ROOST_FN wanted_key key_of(std::size_t i) const {
+    const embedding_key key = ids[smaller(i, ids.n - 1)];
+    return {key, table.home_of(key.hash)};
+  }
+  template <int Lanes>
+  ROOST_FN static wanted_key key_of_lane(int lane, const wanted_key& own) {
+    return {{of_lane<Lanes>(lane, own.key.hash), of_lane<Lanes>(lane, own.key.feature)},
+            {of_lane<Lanes>(lane, own.home.bucket), of_lane<Lanes>(lane, own.home.tag)}};
+  }
+
   /// In steps, so that the reads of each are in flight together.
   template <class Team, int Lanes>
-  ROOST_FN void finish(const Team& team, std::size_t i, const embedding_key (&key)[at_once],
-                       const embedding_slots::home (&home)[at_once], const some_tags<Lanes> (&tags)[at_once],
-                       std::uint32_t lane) const {
+  ROOST_FN void finish(const Team& team, std::size_t i, const wanted_key (&wanted)[at_once],
+                       const some_tags<Lanes> (&tags)[at_once], std::uint32_t lane) const {
     const std::uint32_t shift = static_cast<std::uint32_t>(team.rank()) % 32 / Lanes * Lanes;
     const std::uint32_t now = step != nullptr ? *step : 0;
     std::uint32_t slot[at_once], before[at_once];
@@ -255,19 +261,19 @@ struct find_embeddings {
     embedding_key stored[at_once];
     ROOST_UNROLL
     for (int k = 0; k < at_once; ++k) {
-      slot[k] = i + k < n ? tags[k].first(home[k], lane, has_more[k]) : no_slot;
+      slot[k] = i + k < ids.n ? tags[k].first(wanted[k].home, lane, has_more[k]) : no_slot;
       stored[k] = slot[k] != no_slot ? table.key(slot[k]) : embedding_key{};
     }
     ROOST_UNROLL
     for (int k = 0; k < at_once; ++k) {
-      if (slot[k] != no_slot && !(stored[k] == key[k]))
-        slot[k] = has_more[k] ? tags[k].find(table, home[k], key[k], lane) : no_slot;
+      if (slot[k] != no_slot && !(stored[k] == wanted[k].key))
+        slot[k] = has_more[k] ? tags[k].find(table, wanted[k].home, wanted[k].key, lane) : no_slot;
       before[k] = step != nullptr && slot[k] != no_slot ? peek(table.steps[slot[k]]) : now;
     }
     ROOST_UNROLL
     for (int k = 0; k < at_once; ++k) {
       const bool found_by_any = (team.ballot_near(slot[k] != no_slot) >> shift & ((1u << Lanes) - 1)) != 0;
-      if (i + k >= n) continue;
+      if (i + k >= ids.n) continue;
       if (before[k] != now) exchange(table.steps[slot[k]], now);
       if (slot[k] != no_slot && step != nullptr && table.scores != nullptr) score(slot[k], i + k);
       if (slot[k] != no_slot || (lane == 0 && !found_by_any)) found[i + k] = slot[k];
@@ -277,10 +283,10 @@ struct find_embeddings {
   }
 
   ROOST_FN void score(std::uint32_t slot, std::size_t i) const {
-    if (given_scores == nullptr) {
+    if (ids.scores == nullptr) {
       fetch_add(table.scores[slot], std::uint64_t{1});
     } else {
-      fetch_max(table.scores[slot], std::uint64_t{*step} << 32 | given_scores[i]);
+      fetch_max(table.scores[slot], std::uint64_t{*step} << 32 | ids.scores[i]);
     }
   }
 };
@@ -293,8 +299,7 @@ struct claim_keys {
   std::uint32_t* found;
   claimed_keys claimed;
   lookup_sketch sketch;
-  const std::uint32_t* given_scores;  // of each id, or null
-  bool all;                           // the last id of a key claims it
+  bool all;  // the last id of a key claims it
 
   ROOST_FN void operator()(std::size_t i) const {
     if (!all && *claimed.any == 0) return;
@@ -318,10 +323,10 @@ struct claim_keys {
     }
     found[i] = position | is_missing;
     if (claimed.weights == nullptr) return;
-    if (given_scores == nullptr) {
+    if (ids.scores == nullptr) {
       fetch_add(claimed.weights[position], 1u);
     } else {
-      fetch_max(claimed.weights[position], given_scores[i]);
+      fetch_max(claimed.weights[position], ids.scores[i]);
     }
   }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/detail/place/numbers.hpp"
+#include "roost/detail/partition/sort.hpp"
 #include "roost/embedding/detail/gather.hpp"
 #include "roost/pair.hpp"
 
@@ -20,9 +20,7 @@ struct slot_and_bag {
   const std::uint32_t* bag_of;  // or null: i
   std::uint32_t absent;
 
-  std::size_t n;
-  std::size_t size() const { return n; }
-  ROOST_FN sorted_slot operator[](std::size_t i) const {
+  ROOST_FN sorted_slot operator()(std::size_t i) const {
     return {smaller(slots[i], absent), bag_of != nullptr ? bag_of[i] : static_cast<std::uint32_t>(i)};
   }
 };
@@ -55,7 +53,7 @@ struct sum_gradients {
   embedding_rows<Value> rows;
   optimizer how;
   embedding_state* state;
-  std::uint32_t lanes;
+  std::uint32_t lanes;       // of a row
   float* partial;            // two per tile: of the sum that began before it, and of the one that continues
   std::uint32_t* long_sums;  // tiles where a sum that continues begins
   std::size_t joined;        // how many long sums are joined at a time
@@ -137,8 +135,7 @@ struct sum_gradients {
       team.sync_near();
       each_sum(
           number, r, lane,
-          [&](std::uint32_t i, std::uint32_t slot, std::uint32_t, floats<Width> g, const row_piece& row) {
-            decay(g, row);
+          [&](std::uint32_t i, std::uint32_t slot, std::uint32_t, const floats<Width>& g, const row_piece&) {
             for (int x = 0; x < Width; ++x) mine.squares[i * lanes + lane] += g.x[x] * g.x[x];
             mine.slots[i] = slot;
           });
@@ -148,10 +145,8 @@ struct sum_gradients {
     }
     each_sum(
         number, r, lane,
-        [&](std::uint32_t i, std::uint32_t slot, std::uint32_t piece, floats<Width> g, const row_piece& row) {
-          decay(g, row);
-          learn(slot, piece, g, row, ByRow ? mine.squares[i * lanes] : 0.0f);
-        });
+        [&](std::uint32_t i, std::uint32_t slot, std::uint32_t piece, const floats<Width>& g,
+            const row_piece& row) { learn(slot, piece, g, row, ByRow ? mine.squares[i * lanes] : 0.0f); });
   }
 
   ROOST_FN void add_squares(float* of_lanes, std::uint32_t slot) const {
@@ -162,7 +157,7 @@ struct sum_gradients {
     of_lanes[0] = *kept += sum / static_cast<float>(rows.dim);
   }
 
-  /// f(i, slot, piece, sum) for this lane's pieces of the i-th sum that is complete here, for every i.
+  /// f(i, slot, piece, sum, row) for this lane's pieces of the i-th sum that is complete here, for every i.
   template <class F>
   ROOST_FN void each_sum(std::size_t number, const range& r, std::uint32_t lane, const F& f) const {
     for (std::uint32_t piece = lane; piece < rows.dim / Width; piece += lanes) {
@@ -203,7 +198,7 @@ struct sum_gradients {
           store_piece<Width>(partial + 2 * number * rows.dim, piece, sum);
         } else {
           if (item[k].key != early) row = load_row(item[k].key, piece);
-          f(sums++, item[k].key, piece, sum, row);
+          f(sums++, item[k].key, piece, decayed(sum, row), row);
         }
         began_before = false;
         sum = floats<Width>();
@@ -234,7 +229,8 @@ struct sum_gradients {
       }
       goes_on = has[at_once_here - 1];
     }
-    f(0, slot, piece, sum, load_row(slot, piece));
+    const row_piece row = load_row(slot, piece);
+    f(0, slot, piece, decayed(sum, row), row);
   }
 
   ROOST_FN static void add(floats<Width>& sum, const floats<Width>& more) {
@@ -265,9 +261,10 @@ struct sum_gradients {
     return row;
   }
 
-  ROOST_FN void decay(floats<Width>& g, const row_piece& row) const {
+  ROOST_FN floats<Width> decayed(floats<Width> g, const row_piece& row) const {
     const float rate = state->rates.weight_decay;
     for (int x = 0; x < Width; ++x) g.x[x] += rate * row.w.x[x];
+    return g;
   }
 
   /// `row_sum`: of rowwise_adagrad.
@@ -301,5 +298,59 @@ struct sum_gradients {
     if (piece == 0) rows.mark(slot);
   }
 };
+
+/// Both kernels.
+template <int Width, bool ByRow, class Place, class Value>
+void sum_sorted(const Place& place, const embedding_view<Value>& table, const sorted_slot* sorted,
+                std::size_t n, const bags_of_ids& bags, const Value* gradients) {
+  std::uint32_t lanes = lanes_of_row<Place>(table.rows.dim / Width);
+  if (ByRow && !std::is_same_v<Place, host>) lanes = larger(lanes, 4u);  // less scratch memory
+  const auto absent = static_cast<std::uint32_t>(table.capacity());
+  const std::size_t tiles = ceil_div<std::size_t>(n, sum_gradients<Width, Value, false, ByRow>::tile);
+  array<float, Place> partial(place, tiles * 2 * table.rows.dim);
+  array<std::uint32_t, Place> long_sums(place, tiles);
+  const auto run = [&](auto joins, std::size_t of_tiles) {
+    using kernel = sum_gradients<Width, Value, joins(), ByRow>;
+    const kernel sums{
+        sorted,      n,     absent,         gradients,        bags,    table.rows, table.options.optimizer,
+        table.state, lanes, partial.data(), long_sums.data(), of_tiles};
+    place.launch(ceil_div(of_tiles, kernel::template tiles_of_team<Place>(lanes)), scratch_bytes_of(sums),
+                 sums);
+  };
+  run(std::false_type(), tiles);
+  run(std::true_type(), smaller<std::size_t>(tiles, 4096));
+}
+
+struct begin_update {
+  embedding_state* state;
+  ROOST_FN void operator()(std::size_t) const {
+    state->long_sums = 0;
+    const auto t = static_cast<double>(++state->updates);
+    const optimizer_rates& rates = state->rates;
+    state->adam_rate = static_cast<float>(rates.learning_rate / (1 - pow(double{rates.beta1}, t)));
+    state->adam_root = static_cast<float>(1 / sqrt(1 - pow(double{rates.beta2}, t)));
+  }
+};
+
+/// A step of the optimizer: `slots` of n ids, and a gradient for each bag.
+template <class Place, class Value>
+void run_update(const Place& place, const embedding_view<Value>& table, const std::uint32_t* slots,
+                std::size_t n, const bags_of_ids& bags, const Value* gradients) {
+  place.for_each(1, begin_update{table.state});
+  if (n == 0) return;
+  array<std::uint32_t, Place> bag_of(place, bags.offsets != nullptr ? n : 0);
+  write_numbers(place, bag_of.size(), bag_of_id{bags}, bag_of.data());
+  const auto absent = static_cast<std::uint32_t>(table.capacity());
+  const auto sorted = sort_pairs(place, computed(n, slot_and_bag{slots, bag_of.data(), absent}),
+                                 static_cast<std::uint32_t>(std::bit_width(absent)));
+  const auto run = [&](auto width) {
+    if (table.options.optimizer == optimizer::rowwise_adagrad) {
+      sum_sorted<width(), true>(place, table, sorted.items(), n, bags, gradients);
+    } else {
+      sum_sorted<width(), false>(place, table, sorted.items(), n, bags, gradients);
+    }
+  };
+  by_width(table.rows.dim, run, gradients);
+}
 
 }  // namespace roost::detail
