@@ -439,12 +439,9 @@ class frozen_multimap {
     std::uint64_t* const offsets = result.offsets_.data();
     result.one_at_most_ = !empty() && has_unique_keys();
     if (result.one_at_most_) {
-      array<std::uint32_t, Place> absent(place, 1);
-      place.fill(absent.data(), 0, absent.bytes());
+      auto absent = detail::zeros<std::uint32_t>(place, 1);
       look_up_runs(place, sequence, result.runs_, how, absent.data());
-      std::uint32_t some_absent = 0;
-      place.copy_to_host(&some_absent, absent.data(), sizeof(some_absent));
-      if (some_absent == 0 || least == 1) {  // each query has one match
+      if (detail::read_one(place, absent.data()) == 0 || least == 1) {  // each query has one match
         result.size_ = n;
         detail::write_numbers(place, n + 1, detail::number<std::uint64_t>(), offsets);
         return result;
@@ -453,10 +450,8 @@ class frozen_multimap {
       look_up_runs(place, sequence, result.runs_, how);
     }
     const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
-    place.fill(offsets + n, 0, sizeof(*offsets));
-    detail::write_numbers(place, n, count, offsets);
-    place.exclusive_scan(offsets, offsets, n + 1);
-    place.copy_to_host(&result.size_, offsets + n, sizeof(result.size_));
+    detail::write_offsets(place, n, count, offsets);
+    result.size_ = detail::read_one(place, offsets + n);
     return result;
   }
 

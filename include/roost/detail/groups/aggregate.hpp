@@ -137,7 +137,7 @@ class aggregator {
   template <class Source>
   void read_sample(const Source& source) {
     for (double items = static_cast<double>(n_) / 2048; frequent_; look_for_frequent(source, items *= 2)) {
-      place_.copy_to_host(&seen_, sample_.data(), sizeof(seen_));
+      seen_ = read_one(place_, sample_.data());
       if (hot_keys<Key, Value, F...>::bytes(seen_.frequent) <= hot_bytes_most()) break;
       seen_.frequent = 0;
     }
@@ -218,7 +218,7 @@ class aggregator {
       const std::uint32_t shared_most = wanted.copies > 64 ? 4 : 1;  // skewed keys need large regions
       run_kernel(parts, hot, wanted.coarse * part, part, wanted.coarse * part / counted,
                  slots_that_fit(bytes_most()), outcome, state.data() + head, counted);
-      place_.copy_to_host(&outcome_, outcome, sizeof(outcome_));
+      outcome_ = read_one(place_, outcome);
       const double most = double{part} * outcome_.most + 6 * std::sqrt(double{part} * outcome_.most) + 64;
       while (shared_by <= shared_most && most / shared_by > keys_most()) shared_by *= 2;
       if (outcome_.overflowed == 0 && shared_by > shared_most) {
@@ -238,7 +238,7 @@ class aggregator {
     const std::size_t room_for = smaller<std::size_t>(n_, std::size_t{regions} * slots);
     take_room(room_for);
     run_kernel(parts, hot, regions, shared_by, 0, slots, outcome, state.data() + head, regions);
-    place_.copy_to_host(&outcome_, outcome, sizeof(outcome_));
+    outcome_ = read_one(place_, outcome);
     return outcome_.overflowed + outcome_.failed + outcome_.in_order == 0;
   }
 

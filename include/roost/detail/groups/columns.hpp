@@ -4,6 +4,7 @@
 
 #include "roost/columns.hpp"
 #include "roost/detail/groups/value_words.hpp"
+#include "roost/detail/place/arrays.hpp"
 
 namespace roost {
 namespace detail {
@@ -245,8 +246,7 @@ column_packing::column_packing(const Place& place, std::span<const std::span<con
   }
   fields_.resize(count);
   for (std::size_t c = 0; c < count; ++c) fields_[c].type = tables[0][c].type;
-  array<std::uint64_t, Place> least(place, 2 * count);
-  place.fill(least.data(), 0xFF, least.bytes());
+  auto least = detail::filled<std::uint64_t>(place, 2 * count, 0xFF);
   for (const auto& table : tables) {
     check(table);
     const std::size_t tiles = detail::ceil_div(table[0].rows, detail::column_range_kernel::tile);
@@ -254,8 +254,7 @@ column_packing::column_packing(const Place& place, std::span<const std::span<con
     std::copy(table.begin(), table.end(), run.table.of);
     if (tiles != 0) place.launch(tiles * count, 0, run);
   }
-  std::vector<std::uint64_t> found(2 * count);
-  place.copy_to_host(found.data(), least.data(), least.bytes());
+  const std::vector<std::uint64_t> found = copy_to_host(place, least);
   for (std::size_t c = count; c-- > 0;) {  // the first column has the highest bits
     detail::packed_field& how = fields_[c];
     const std::uint64_t greatest = ~found[2 * c + 1];

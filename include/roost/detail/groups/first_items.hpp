@@ -74,18 +74,14 @@ struct marked_positions {
   array<std::uint64_t, Place> words, before;  // the last one counts all marks
 
   marked_positions(const Place& place, std::size_t n)
-      : words(place, n / 64 + 1), before(place, words.size() + 1) {
-    place.fill(words.data(), 0, words.bytes());
-  }
+      : words(zeros(place, n / 64 + 1)), before(place, words.size() + 1) {}
 
   marks ref() { return {words.data(), before.data()}; }
 
   /// Ranks the marked positions or, if `flip`, marks all others instead and ranks these. Asynchronous on
   /// cuda.
   void rank(const Place& place, bool flip) {
-    place.fill(before.data() + words.size(), 0, sizeof(std::uint64_t));
-    write_numbers(place, words.size(), count_marks{words.data(), flip}, before.data());
-    place.exclusive_scan(before.data(), before.data(), before.size());
+    write_offsets(place, words.size(), count_marks{words.data(), flip}, before.data());
   }
 };
 

@@ -102,14 +102,6 @@ array<std::uint64_t, Place> begins_of_regions(const Place& place, const frequent
   return begins;
 }
 
-/// Zeros.
-template <class Place>
-array<std::uint64_t, Place> zeros(const Place& place, std::size_t n) {
-  array<std::uint64_t, Place> result(place, n);
-  place.fill(result.data(), 0, result.bytes());
-  return result;
-}
-
 /// The first result of attempt(seed, tighter) that is not nothing; `tighter`: the factor by which regions
 /// should have fewer items than they could.
 template <class Attempt>
@@ -227,9 +219,7 @@ class numberer {
         outcome,
         earlier_teams(state.data() + head)};
     place_.launch(regions, scratch_bytes_of(number), number);
-    numbering_outcome seen{};
-    place_.copy_to_host(&seen, outcome, sizeof(seen));
-    return seen;
+    return read_one(place_, outcome);
   }
 
   /// Marks first items or, if a few regions show that these are fewer, all others.
@@ -248,16 +238,14 @@ class numberer {
       place_.launch(marker::few, scratch_bytes_of(mark), mark);
     mark.counts_few = false;
     place_.launch(frequent.regions(), scratch_bytes_of(mark), mark);
-    numbering_outcome seen{};
-    place_.copy_to_host(&seen, outcome, sizeof(seen));
-    return seen;
+    return read_one(place_, outcome);
   }
 
   void finish_marks(const numbering_outcome& outcome) {
     if constexpr (can_mark) {
       const auto& region_of = result_.frequent.region_of;
-      array<std::uint32_t, Place> least(place_, region_of.count == 0 ? 0 : result_.frequent.regions());
-      place_.fill(least.data(), 0xff, least.bytes());
+      const std::uint32_t regions = region_of.count == 0 ? 0 : result_.frequent.regions();
+      auto least = filled<std::uint32_t>(place_, regions, 0xff);
       for_each_frequent_item(place_, *result_.parts, region_of, n_,
                              least_position<Key>{result_.parts->items(), least.data()});
       place_.for_each(region_of.count, mark_frequent<Key>{region_of, least.data(), result_.marked->ref()});

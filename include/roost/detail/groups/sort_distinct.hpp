@@ -203,9 +203,8 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   const auto parts =
       partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count, room::exact, nullptr)
           .run(alone<Sequence>{keys}, region_of_integer());
-  array<std::uint32_t, Place> crowded(place, 2 * pieces), bitmaps(place, pieces * all::words);
-  place.fill(crowded.data(), 0xff, crowded.bytes());
-  place.fill(bitmaps.data(), 0, bitmaps.bytes());
+  auto crowded = filled<std::uint32_t>(place, 2 * pieces, 0xff);
+  auto bitmaps = zeros<std::uint32_t>(place, pieces * all::words);
   const all regions{parts.items(), parts.begins(), parts.ends(), crowded.data(), bitmaps.data()};
   place.for_each(all::count, regions);
   const collect_piece<Key> collect{regions};
@@ -215,8 +214,7 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   const kernel write{regions, sorted.data(), offsets.data()};
   place.launch(all::count, scratch_bytes_of(write), write);
   place.exclusive_scan(offsets.data(), offsets.data(), offsets.size());
-  std::uint64_t size = 0;
-  place.copy_to_host(&size, offsets.data() + all::count, sizeof(size));
+  const std::uint64_t size = read_one(place, offsets.data() + all::count);
   if (size == n) return sorted;
   array<Key, Place> result(place, size);
   place.launch(all::count, 0,

@@ -201,8 +201,7 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
     marked_positions<Place> marked(place, sequence.size());
     place.for_each(batch.size, mark_first{batch.first.data(), all ? nullptr : indices.data(), marked.ref()});
     marked.rank(place, false);
-    std::uint64_t count = 0;
-    place.copy_to_host(&count, marked.before.data() + marked.words.size(), sizeof(count));
+    const std::uint64_t count = read_one(place, marked.before.data() + marked.words.size());
     check(count);
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
     place.for_each(batch.size,

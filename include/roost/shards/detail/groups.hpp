@@ -68,9 +68,8 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
   const auto all = deliver(me, mine, me.gather(mine.counts));
   const std::size_t n = all.items.size();
   auto each = unique_all(place, keys_of(all), {.order = index_order::any, .first = true, .inverse = counted});
-  array<Total, place_type> totals(place, counted ? each.keys.size() : 0);
+  auto totals = zeros<Total>(place, counted ? each.keys.size() : 0);
   if constexpr (counted) {
-    place.fill(totals.data(), 0, totals.bytes());
     using item = std::remove_cvref_t<decltype(*all.items.data())>;
     place.for_each(n, add_count_of_item<item>{all.items.data(), each.inverse.data(), totals.data()});
   }
@@ -78,8 +77,8 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
     place.synchronize();
     return counted_keys<Key, Total, place_type>{std::move(each.keys), std::move(totals)};
   }
-  array<Total, place_type> of_first(place, n), sent(place, keys.size()), total(place, keys.size());
-  place.fill(of_first.data(), 0, of_first.bytes());
+  auto of_first = zeros<Total>(place, n);
+  array<Total, place_type> sent(place, keys.size()), total(place, keys.size());
   place.for_each(each.keys.size(),
                  write_total_at_first<Total>{each.first.data(), totals.data(), of_first.data()});
   send_back(me, all, of_first.data(), mine, sent.data());
@@ -230,11 +229,8 @@ typename Table::retrieved fetch_values(Me& me, const Table& table, std::uint64_t
   }();
   const std::size_t n = queries.size();
   array<std::uint64_t, place_type> offsets(place, n + 1);
-  place.fill(offsets.data() + n, 0, sizeof(std::uint64_t));
-  write_numbers(place, n, count_of_query{runs.counts.data(), numbers.data()}, offsets.data());
-  place.exclusive_scan(offsets.data(), offsets.data(), n + 1);
-  std::uint64_t total = 0;
-  place.copy_to_host(&total, offsets.data() + n, sizeof(total));
+  write_offsets(place, n, count_of_query{runs.counts.data(), numbers.data()}, offsets.data());
+  const std::uint64_t total = read_one(place, offsets.data() + n);
   auto [values] = room_for_matches<value>(place, total, where);
   expand(place, offsets.data(), n, total,
          copy_run<value>{runs.begins.data(), numbers.data(), runs.values.data(), values.data()});
