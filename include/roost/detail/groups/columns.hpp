@@ -301,13 +301,6 @@ detail::pack_columns_kernel<Key> column_packing::kernel(std::span<const key_colu
   return run;
 }
 
-template <class Place, class Key>
-void column_packing::pack(const Place& place, std::span<const key_column> columns, Key* keys,
-                          std::size_t table) const {
-  const auto run = kernel(columns, keys, table);
-  if (run.rows != 0) place.launch(detail::ceil_div(run.rows, run.tile), 0, run);
-}
-
 template <class Place, class F>
 auto column_packing::with_keys(const Place& place, std::span<const key_column> columns, const F& f) const {
   const auto with = [&]<class Key>(Key) {
@@ -338,26 +331,6 @@ void column_packing::unpack(const Place& place, const Key* keys, std::size_t n, 
                                      " bytes; there are ", fields_.size(), " in ", key_bytes(), " bytes"});
   }
   place.for_each(n, detail::unpack_row<Key>{fields_[column], keys, values, valid, step});
-}
-
-template <class T, class Place, class Key>
-array<T, Place> column_packing::unpack(const Place& place, const array<Key, Place>& keys,
-                                       std::size_t column) const {
-  if (column < fields_.size() && fields_[column].type != column_type_of<T>) {
-    detail::raise<invalid_argument>(
-        {"roost::column_packing: column ", column, " has another type; unpack it as that"});
-  }
-  array<T, Place> values(place, keys.size());
-  unpack(place, keys.data(), keys.size(), column, values.data(), nullptr);
-  return values;
-}
-
-template <class Place, class Key>
-array<bool, Place> column_packing::valid(const Place& place, const array<Key, Place>& keys,
-                                         std::size_t column) const {
-  array<bool, Place> result(place, keys.size());
-  unpack(place, keys.data(), keys.size(), column, nullptr, result.data());
-  return result;
 }
 
 }  // namespace roost

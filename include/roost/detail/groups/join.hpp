@@ -1,6 +1,6 @@
 #pragma once
 
-// Bodies of roost/join.hpp.
+// Joins: see roost/join.hpp.
 
 #include <cmath>
 
@@ -9,8 +9,7 @@
 #include "roost/join.hpp"
 #include "roost/two_way_index.hpp"
 
-namespace roost {
-namespace detail {
+namespace roost::detail {
 
 /// Runs of neighbours from all over a range.
 template <class Sequence>
@@ -51,7 +50,7 @@ struct join {
 
   static void check(std::size_t rows, const char* where) {
     if (rows <= no_row<Row>) return;
-    detail::raise<invalid_argument>(
+    raise<invalid_argument>(
         {where, ": ", rows, " rows cannot be numbered by ", sizeof(Row), " bytes; give a larger type"});
   }
 
@@ -116,27 +115,4 @@ struct join {
   }
 };
 
-}  // namespace detail
-
-template <class Row, class Place, class Left, class Right>
-joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, false,
-                                                      "roost::inner_join");
-}
-
-template <class Row, class Place, class Left, class Right>
-joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, true, "roost::left_join");
-}
-
-template <class Row, class Place, class Left, class Right>
-array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, true, "roost::semi_join");
-}
-
-template <class Row, class Place, class Left, class Right>
-array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, false, "roost::anti_join");
-}
-
-}  // namespace roost
+}  // namespace roost::detail

@@ -292,7 +292,8 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
 
 /// roost::unique_all, for the call `where`.
 template <class Place, class Keys>
-auto unique_all(const Place& place, const Keys& keys, const unique_options& wanted, const char* where) {
+unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                const unique_options& wanted, const char* where) {
   using key = element_of<Keys>;
   const auto sequence = as_sequence(keys);
   check_order<key>(wanted.order, where);
@@ -398,29 +399,6 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
   return indices_.size() == size() &&
          place.sum(size(), detail::good_index<typename map::ref_type, Key>{indices_.ref(), keys_.data(),
                                                                            counts_.data()}) == size();
-}
-
-template <class Place, class Keys>
-auto unique(const Place& place, const Keys& keys, index_order order) {
-  return std::move(detail::unique_all(place, keys, {order}, "roost::unique").keys);
-}
-
-template <class Place, class Keys>
-auto unique_inverse(const Place& place, const Keys& keys, index_order order) {
-  auto all = detail::unique_all(place, keys, {.order = order, .inverse = true}, "roost::unique_inverse");
-  return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.inverse)};
-}
-
-template <class Place, class Keys>
-auto unique_counts(const Place& place, const Keys& keys, index_order order) {
-  auto all = detail::unique_all(place, keys, {.order = order, .counts = true}, "roost::unique_counts");
-  return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.counts)};
-}
-
-template <class Place, class Keys>
-unique_keys<detail::element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
-                                                        const unique_options& wanted) {
-  return detail::unique_all(place, keys, wanted, "roost::unique_all");
 }
 
 template <class Place, class Keys>
