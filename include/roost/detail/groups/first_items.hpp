@@ -93,15 +93,13 @@ struct mark_first_items {
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
-  static constexpr std::uint32_t tile = [] {  // the most keys that a region should have; two slots for each
-    constexpr std::size_t bytes = 2 * (sizeof(word) + sizeof(std::uint32_t));
-    constexpr std::size_t fit = (group_tuning<Place>::numbering_bytes - 256 * bytes / 2) / bytes / threads;
-    return static_cast<std::uint32_t>(smaller<std::size_t>(fit, group_tuning<Place>::numbering_held_most) *
-                                      threads);
-  }();
   static constexpr std::uint32_t few = 16;  // regions that are counted first, if there are many:
   static constexpr std::uint32_t many = std::is_same_v<Place, host> ? 64 : 1024;
   static constexpr std::uint32_t steps_most = 256;
+  static constexpr std::size_t slot_bytes = sizeof(word) + sizeof(std::uint32_t);
+  static constexpr std::uint32_t tile =  // the most keys that a region should have; two slots for each
+      tile_that_fits(group_tuning<Place>::numbering_bytes - steps_most * slot_bytes, 2 * slot_bytes,
+                     group_tuning<Place>::numbering_held_most);
   static constexpr std::uint32_t slots_most = 2 * tile + steps_most;  // the last slots do not wrap around
   static constexpr word none_here = static_cast<word>(~word{0});
 

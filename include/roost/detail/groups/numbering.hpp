@@ -44,7 +44,7 @@ class numbered {
   // of items
   frequent_keys<Key, Place> frequent{leading_bits{}};
   std::optional<partitioned<pair<Key, Value>, Place>> parts;
-  array<std::uint64_t, Place> keys_before;  // see key_output
+  array<std::uint64_t, Place> keys_before;  // see numbering_output
   array<std::uint32_t, Place> numbers;
 
   /// target[i] = of[the number of item i], or the number if `of` is null.
@@ -206,18 +206,17 @@ class numberer {
     result_.offsets = array<std::uint64_t, Place>(place_, kind_.different ? n_ + 1 : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    const kernel number{
-        result_.parts->items(),
-        result_.parts->begins(),
-        result_.parts->ends(),
-        regions,
-        frequent.region_of,
-        typename kernel::words(frequent.region_of.spread),
-        kind_.different,
-        {result_.keys.data(), result_.keys_before.data()},
-        {result_.counts.data(), result_.offsets.data(), result_.first.data(), result_.numbers.data()},
-        outcome,
-        earlier_teams(state.data() + head)};
+    const kernel number{result_.parts->items(),
+                        result_.parts->begins(),
+                        result_.parts->ends(),
+                        regions,
+                        frequent.region_of,
+                        typename kernel::words(frequent.region_of.spread),
+                        kind_.different,
+                        {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
+                         result_.offsets.data(), result_.first.data(), result_.numbers.data()},
+                        outcome,
+                        earlier_teams(state.data() + head)};
     place_.launch(regions, scratch_bytes_of(number), number);
     return read_one(place_, outcome);
   }
