@@ -231,7 +231,8 @@ class frozen_multimap {
     const auto sequence = detail::sequence_as<Key>(queries);
     count_type* const target =
         detail::output<count_type>(counts, sequence.size(), "roost::frozen_multimap::count");
-    return look_up(place, sequence, detail::write_count<count_type>(offsets_to_read(), target), target, how);
+    return look_up(place, sequence, detail::write_count<count_type>{{offsets_to_read()}, target}, target,
+                   how);
   }
 
   /// Returns the number of values of all queries together. Takes eight bytes of scratch memory per query.
@@ -421,8 +422,9 @@ class frozen_multimap {
   template <class Sequence>
   void look_up_runs(const Place& place, const Sequence& queries, array<std::uint64_t, Place>& runs,
                     const bulk_options& how, std::uint32_t* absent = nullptr) const {
-    look_up(place, queries, detail::write_run<Value>(offsets_to_read(), values_.data(), runs.data(), absent),
-            runs.data(), how);
+    look_up(place, queries,
+            detail::write_run<Value>{{offsets_to_read()}, values_.data(), runs.data(), absent}, runs.data(),
+            how);
   }
 
   /// Null if each key has one value: then nothing is to be read there.

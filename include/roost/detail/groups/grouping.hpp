@@ -97,8 +97,7 @@ class grouper {
         place_, regions, Counts ? room::exact : room::slack, overflowed, 0, copies);
     parts_.emplace(partitioner.run(source, frequent_.region_of));
     if constexpr (!Counts) {
-      firsts_ = array<std::uint64_t, Place>(place_, regions);
-      write_numbers(place_, regions, items_of_region{parts_->begins(), parts_->ends()}, firsts_.data());
+      firsts_ = array_of(place_, regions, items_of_region{parts_->begins(), parts_->ends()});
       place_.exclusive_scan(firsts_.data(), firsts_.data(), regions);
     }
     keys_ = array<Key, Place>(place_, n_);

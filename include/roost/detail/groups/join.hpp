@@ -29,9 +29,7 @@ bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build&
   const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
   const std::size_t step = keys.size() / runs;
   if (step < sample::run) return true;  // too few to be worth a sample
-  array<element_of<Sequence>, Place> some(place, runs * sample::run);
-  write_numbers(place, some.size(), sample{keys, step}, some.data());
-  return build(some).statistics().duplicates != 0;
+  return build(array_of(place, runs * sample::run, sample{keys, step})).statistics().duplicates != 0;
 }
 
 /// The set of a column's keys. A direct build from many copies of few keys would be slow.
@@ -92,14 +90,12 @@ struct join {
     find(right);
     const is_other_value<Row> matches{right.data(), no_row<Row>};
     if (outer || place.sum(n, matches) == n) {
-      array<Row, Place> left(place, n);
-      write_numbers(place, n, number<Row>(), left.data());
+      auto left = array_of(place, n, number<Row>());
       place.synchronize();
       return {std::move(left), std::move(right)};
     }
     auto left = select_numbers<Row>(place, n, matches);
-    array<Row, Place> matched(place, left.size());
-    write_numbers(place, left.size(), gather<Row, Row>{right.data(), left.data()}, matched.data());
+    auto matched = array_of(place, left.size(), gather<Row, Row>{right.data(), left.data()});
     place.synchronize();
     return {std::move(left), std::move(matched)};
   }

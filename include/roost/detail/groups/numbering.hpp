@@ -96,10 +96,8 @@ inline std::uint32_t group_regions_of(double needed) {
 template <class Key, class Place>
 array<std::uint64_t, Place> begins_of_regions(const Place& place, const frequent_keys<Key, Place>& frequent,
                                               const array<std::uint64_t, Place>& keys_before) {
-  array<std::uint64_t, Place> begins(place, std::size_t{frequent.region_of.spread.regions} + 1);
-  write_numbers(place, begins.size(), begin_of_region<Key>{frequent.region_of, keys_before.data()},
-                begins.data());
-  return begins;
+  return array_of(place, std::size_t{frequent.region_of.spread.regions} + 1,
+                  begin_of_region<Key>{frequent.region_of, keys_before.data()});
 }
 
 /// The first result of attempt(seed, tighter) that is not nothing; `tighter`: the factor by which regions

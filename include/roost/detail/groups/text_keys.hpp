@@ -188,9 +188,7 @@ struct differs_from_first {
 template <class Place>
 array<packed_key<2>, Place> keys_of_views(const Place& place, std::span<const std::string_view> texts,
                                           std::uint64_t seed) {
-  array<packed_key<2>, Place> keys(place, texts.size());
-  write_numbers(place, keys.size(), key_of_view{texts.data(), {seed}}, keys.data());
-  return keys;
+  return array_of(place, texts.size(), key_of_view{texts.data(), {seed}});
 }
 
 inline constexpr std::uint64_t text_seeds = 16;  // so many collisions are no accident

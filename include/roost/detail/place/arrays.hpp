@@ -19,6 +19,14 @@ array<T, Place> zeros(const Place& place, std::size_t n) {
   return filled<T>(place, n, 0);
 }
 
+/// An array whose element i is f(i). Asynchronous on cuda.
+template <class Place, class F>
+auto array_of(const Place& place, std::size_t n, const F& f) {
+  array<std::remove_cvref_t<decltype(f(n))>, Place> result(place, n);
+  write_numbers(place, n, f, result.data());
+  return result;
+}
+
 /// A value in memory of the place. Synchronises.
 template <class Place, class T>
 T read_one(const Place& place, const T* source) {

@@ -85,13 +85,10 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
   mine.parts.restore_each(place, sent.data(), put_to<Total>{total.data()}, nullptr);
   const auto first =
       select_numbers<std::uint32_t>(place, total.size(), is_other_value<Total>{total.data(), Total{}});
-  counted_keys<Key, Total, place_type> result{{place, first.size()}, {place, counted ? first.size() : 0}};
-  write_numbers(place, first.size(), gather<Key, std::uint32_t>{keys.data(), first.data()},
-                result.keys.data());
-  if constexpr (counted) {
-    write_numbers(place, first.size(), gather<std::uint64_t, std::uint32_t>{total.data(), first.data()},
-                  result.counts.data());
-  }
+  counted_keys<Key, Total, place_type> result;
+  result.keys = array_of(place, first.size(), gather<Key>{keys.data(), first.data()});
+  if constexpr (counted)
+    result.counts = array_of(place, first.size(), gather<std::uint64_t>{total.data(), first.data()});
   place.synchronize();
   return result;
 }
@@ -145,13 +142,11 @@ auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, c
   const auto found = table.match(place, keys_of(queries));
   auto [values] = room_for_matches<value>(place, found.size(), where);
   found.retrieve(place, values);
-  array<std::uint64_t, Place> lengths(place, n);
-  write_numbers(place, n, length_of_run{found.offsets().data()}, lengths.data());
+  const auto lengths = array_of(place, n, length_of_run{found.offsets().data()});
   const auto begins = copy_to(place, queries.begins);
-  array<std::uint64_t, Place> edges(place, shards + 1);
-  write_numbers(place, shards + 1,
-                gather<std::uint64_t, std::uint64_t>{found.offsets().data(), begins.data()}, edges.data());
-  const auto from = copy_to_host(place, edges);
+  const auto from = copy_to_host(
+      place, array_of(place, shards + 1,
+                      gather<std::uint64_t, std::uint64_t>{found.offsets().data(), begins.data()}));
 
   std::vector<std::uint64_t> values_for(shards);
   for (std::uint32_t s = 0; s < shards; ++s) values_for[s] = from[s + 1] - from[s];
