@@ -57,9 +57,7 @@ class multimap_matches {
   template <class Values>
   void retrieve(const Place& place, Values&& values) const {
     Value* const target = detail::output<Value>(values, size(), "roost::multimap_matches::retrieve");
-    const detail::with_value_of_match<Value, detail::write_match<Value>> put{
-        runs_.data(), values_, missing_, {target}};
-    put_each(place, put);
+    call_each(place, detail::write_match<Value>{target});
   }
 
   /// The same, with the number of the query beside each value. The numbers have an integer type that can hold
@@ -76,18 +74,13 @@ class multimap_matches {
     }
     query* const queries_to = detail::output<query>(queries, size(), where);
     Value* const target = detail::output<Value>(values, size(), where);
-    using write = detail::write_both<query, Value>;
-    const detail::with_value_of_match<Value, write> put{runs_.data(), values_, missing_,
-                                                        write{queries_to, target}};
-    put_each(place, put);
+    call_each(place, detail::write_both<query, Value>{queries_to, target});
   }
 
   /// Calls f(query number, value) for each match, in parallel on the place. Asynchronous on cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const {
-    using call = detail::without_place<F>;
-    const detail::with_value_of_match<Value, call> put{runs_.data(), values_, missing_, call{f}};
-    put_each(place, put);
+    call_each(place, detail::without_place<F>{f});
   }
 
  private:
@@ -97,12 +90,14 @@ class multimap_matches {
       : runs_(place, queries), offsets_(place, queries + 1) {}
 
   std::size_t queries() const { return runs_.size(); }
-  /// put(match, query, k) for match k of each query.
-  template <class Put>
-  void put_each(const Place& place, const Put& put) const {
-    if (!one_at_most_) return detail::expand(place, offsets_.data(), queries(), size(), put);
+  /// f(match, query, value) for each match.
+  template <class F>
+  void call_each(const Place& place, const F& f) const {
+    using put = detail::with_value_of_match<Value, F>;
+    const put each{runs_.data(), values_, missing_, f};
+    if (!one_at_most_) return detail::expand(place, offsets_.data(), queries(), size(), each);
     place.for_each(queries(),
-                   detail::put_only_match<Put>{size() == queries() ? nullptr : offsets_.data(), put});
+                   detail::put_only_match<put>{size() == queries() ? nullptr : offsets_.data(), each});
   }
 
   array<std::uint64_t, Place> runs_;  // of each query

@@ -117,12 +117,6 @@ struct is_index_of_key {
 
 // The values of queries, from the owners of their keys.
 
-/// The number of values of item i.
-struct length_of_run {
-  const std::uint64_t* offsets;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return offsets[i + 1] - offsets[i]; }
-};
-
 /// The values of queries as they have arrived from the owners: for each query their begin and their number.
 template <class Value, class Place>
 struct runs_of_queries {
@@ -142,7 +136,7 @@ auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, c
   const auto found = table.match(place, keys_of(queries));
   auto [values] = room_for_matches<value>(place, found.size(), where);
   found.retrieve(place, values);
-  const auto lengths = array_of(place, n, length_of_run{found.offsets().data()});
+  const auto lengths = array_of(place, n, length_of{found.offsets().data(), found.offsets().data() + 1});
   const auto begins = copy_to(place, queries.begins);
   const auto from = copy_to_host(
       place, array_of(place, shards + 1,
