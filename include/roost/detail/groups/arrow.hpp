@@ -256,10 +256,7 @@ struct convert_value {
       words[1] = value < 0 ? ~std::uint64_t{0} : 0;
       return;
     }
-    with_number(to_number, [&]<class T>(T) {
-      static_cast<T*>(to)[i] = load<T>(begin + i);
-      return true;
-    });
+    with_number(to_number, [&]<class T>(T) { static_cast<T*>(to)[i] = load<T>(begin + i); });
   }
 };
 

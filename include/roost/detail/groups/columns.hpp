@@ -9,7 +9,7 @@
 namespace roost {
 namespace detail {
 
-/// Returns f(value) for a value of this type.
+/// Returns what f returns for a value of this type.
 template <class F>
 ROOST_FN auto with_number(column_type type, const F& f) {
   switch (type) {
@@ -125,11 +125,10 @@ struct column_range_kernel {
           if (is_valid(column.valid, first + i)) see((first + i) * column.step);
         });
       }
-      if (low > high) return true;  // no values
+      if (low > high) return;  // no values
       std::uint64_t* const mine = least + 2 * c;
       if (low < peek(mine[0])) fetch_min(mine[0], std::uint64_t{low});
       if (~std::uint64_t{high} < peek(mine[1])) fetch_min(mine[1], ~std::uint64_t{high});
-      return true;
     });
   }
 };
@@ -173,7 +172,7 @@ struct pack_columns_kernel {
               const Key mine = (code > range ? other : static_cast<Key>(code)) << how.shift;
               target[i] = c == 0 ? mine : target[i] | mine;
             });
-            return true;
+            return;
           }
         }
         for_each_of(team, here, [&](std::uint32_t i) {
@@ -186,7 +185,6 @@ struct pack_columns_kernel {
           put_bits(key, how.shift, code, special && how.wide);
           target[i] = key;
         });
-        return true;
       });
     }
   }
@@ -227,7 +225,6 @@ struct unpack_row {
     if (values == nullptr) return;
     with_number(how.type, [&]<class T>(T) {
       static_cast<T*>(values)[i * step] = there ? value_of_word<T>(code + how.least) : T();
-      return true;
     });
   }
 };

@@ -31,8 +31,7 @@ struct of_number {
 
 /// The facts about a batch. Those that were not requested are empty.
 template <class Key, class Value, class Place>
-class numbered {
- public:
+struct numbered {
   std::size_t size = 0;  ///< distinct keys
   array<Key, Place> keys;
   array<std::uint64_t, Place> counts, offsets;

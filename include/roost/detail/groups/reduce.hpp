@@ -33,10 +33,7 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
                    result.values[k++].data());
       };
       (reduce(f), ...);
-      if (options.counts) {
-        result.counts = array<std::uint64_t, Place>(place, few->keys.size());
-        place.copy(result.counts.data(), few->rows.counts(), result.counts.bytes());
-      }
+      if (options.counts) result.counts = copy_to(place, std::span(few->rows.counts(), few->rows.size()));
       result.keys = std::move(few->keys);
       return result;
     }
