@@ -1,8 +1,7 @@
 #pragma once
 
+#include "roost/detail/place/arrays.hpp"
 #include "roost/detail/place/look_back.hpp"
-#include "roost/detail/place/numbers.hpp"
-#include "roost/place.hpp"
 
 // Selects the numbers for which a predicate holds, in order.
 
@@ -52,8 +51,7 @@ template <class Place, class Holds, class Put>
 void select(const Place& place, std::size_t n, const Holds& holds, const Put& put) {
   using kernel = select_tiles<Holds, Put>;
   const std::size_t tiles = ceil_div<std::size_t>(n, kernel::tile);
-  array<std::uint64_t, Place> turns(place, earlier_teams::words(tiles));
-  place.fill(turns.data(), 0, turns.bytes());
+  auto turns = zeros(place, earlier_teams::words(tiles));
   const kernel run{n, holds, put, earlier_teams(turns.data())};
   place.launch(tiles, scratch_bytes_of(run), run);
 }

@@ -425,8 +425,7 @@ class lookup_by_owners {
     const answering run{frequent.numbers->ref(), kept.data(), queries, n, target, rest.data(),
                         numbers.data(),          size.data()};
     place_.launch(ceil_div<std::size_t>(n, answering::tile), scratch_bytes_of(run), run);
-    std::uint64_t left = 0;
-    place_.copy_to_host(&left, size.data(), sizeof(left));
+    const std::uint64_t left = read_one(place_, size.data());
     held_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();
     send_rare(batch, frequent.copies, slice(as_sequence(rest), 0, left),
               {answer_, target.first, numbers.data()});
