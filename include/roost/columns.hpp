@@ -134,7 +134,10 @@ class column_packing {
   /// Writes the keys of a table's rows. `Key`: of key_bytes() bytes. `table`: its number, which matters for
   /// nulls only. Asynchronous on cuda. Throws invalid_argument for columns of other types.
   template <class Place, class Key>
-  void pack(const Place& place, std::span<const key_column> columns, Key* keys, std::size_t table = 0) const;
+  void pack(const Place& place, std::span<const key_column> columns, Key* keys, std::size_t table = 0) const {
+    const auto run = kernel(columns, keys, table);
+    if (run.rows != 0) place.launch(detail::ceil_div(run.rows, run.tile), 0, run);
+  }
 
   /// Calls f(keys) with an array of the keys of a table's rows, of std::uint32_t, std::uint64_t or
   /// packed_key. Returns what f returns, which must have the same type for all of these. Throws as pack does,
@@ -150,11 +153,23 @@ class column_packing {
 
   /// The values of a column of keys; nulls are 0. Throws invalid_argument if T is not its type.
   template <class T, class Place, class Key>
-  array<T, Place> unpack(const Place& place, const array<Key, Place>& keys, std::size_t column) const;
+  array<T, Place> unpack(const Place& place, const array<Key, Place>& keys, std::size_t column) const {
+    if (column < fields_.size() && fields_[column].type != column_type_of<T>) {
+      detail::raise<invalid_argument>(
+          {"roost::column_packing: column ", column, " has another type; unpack it as that"});
+    }
+    array<T, Place> values(place, keys.size());
+    unpack(place, keys.data(), keys.size(), column, values.data(), nullptr);
+    return values;
+  }
 
   /// Which values of a column of keys are not null.
   template <class Place, class Key>
-  array<bool, Place> valid(const Place& place, const array<Key, Place>& keys, std::size_t column) const;
+  array<bool, Place> valid(const Place& place, const array<Key, Place>& keys, std::size_t column) const {
+    array<bool, Place> result(place, keys.size());
+    unpack(place, keys.data(), keys.size(), column, nullptr, result.data());
+    return result;
+  }
 
   /// The low 64 bits of the key whose only column is null.
   std::uint64_t null_key() const { return fields_[0].special(0); }

@@ -57,9 +57,7 @@ class multimap_matches {
   template <class Values>
   void retrieve(const Place& place, Values&& values) const {
     Value* const target = detail::output<Value>(values, size(), "roost::multimap_matches::retrieve");
-    const detail::with_value_of_match<Value, detail::write_match<Value>> put{
-        runs_.data(), values_, missing_, {target}};
-    put_each(place, put);
+    call_each(place, detail::write_match<Value>{target});
   }
 
   /// The same, with the number of the query beside each value. The numbers have an integer type that can hold
@@ -76,18 +74,13 @@ class multimap_matches {
     }
     query* const queries_to = detail::output<query>(queries, size(), where);
     Value* const target = detail::output<Value>(values, size(), where);
-    using write = detail::write_both<query, Value>;
-    const detail::with_value_of_match<Value, write> put{runs_.data(), values_, missing_,
-                                                        write{queries_to, target}};
-    put_each(place, put);
+    call_each(place, detail::write_both<query, Value>{queries_to, target});
   }
 
   /// Calls f(query number, value) for each match, in parallel on the place. Asynchronous on cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const {
-    using call = detail::without_place<F>;
-    const detail::with_value_of_match<Value, call> put{runs_.data(), values_, missing_, call{f}};
-    put_each(place, put);
+    call_each(place, detail::without_place<F>{f});
   }
 
  private:
@@ -97,12 +90,14 @@ class multimap_matches {
       : runs_(place, queries), offsets_(place, queries + 1) {}
 
   std::size_t queries() const { return runs_.size(); }
-  /// put(match, query, k) for match k of each query.
-  template <class Put>
-  void put_each(const Place& place, const Put& put) const {
-    if (!one_at_most_) return detail::expand(place, offsets_.data(), queries(), size(), put);
+  /// f(match, query, value) for each match.
+  template <class F>
+  void call_each(const Place& place, const F& f) const {
+    using put = detail::with_value_of_match<Value, F>;
+    const put each{runs_.data(), values_, missing_, f};
+    if (!one_at_most_) return detail::expand(place, offsets_.data(), queries(), size(), each);
     place.for_each(queries(),
-                   detail::put_only_match<Put>{size() == queries() ? nullptr : offsets_.data(), put});
+                   detail::put_only_match<put>{size() == queries() ? nullptr : offsets_.data(), each});
   }
 
   array<std::uint64_t, Place> runs_;  // of each query
@@ -231,7 +226,8 @@ class frozen_multimap {
     const auto sequence = detail::sequence_as<Key>(queries);
     count_type* const target =
         detail::output<count_type>(counts, sequence.size(), "roost::frozen_multimap::count");
-    return look_up(place, sequence, detail::write_count<count_type>(offsets_to_read(), target), target, how);
+    return look_up(place, sequence, detail::write_count<count_type>{{offsets_to_read()}, target}, target,
+                   how);
   }
 
   /// Returns the number of values of all queries together. Takes eight bytes of scratch memory per query.
@@ -422,8 +418,9 @@ class frozen_multimap {
   template <class Sequence>
   void look_up_runs(const Place& place, const Sequence& queries, array<std::uint64_t, Place>& runs,
                     const bulk_options& how, std::uint32_t* absent = nullptr) const {
-    look_up(place, queries, detail::write_run<Value>(offsets_to_read(), values_.data(), runs.data(), absent),
-            runs.data(), how);
+    look_up(place, queries,
+            detail::write_run<Value>{{offsets_to_read()}, values_.data(), runs.data(), absent}, runs.data(),
+            how);
   }
 
   /// Null if each key has one value: then nothing is to be read there.
@@ -440,12 +437,9 @@ class frozen_multimap {
     std::uint64_t* const offsets = result.offsets_.data();
     result.one_at_most_ = !empty() && has_unique_keys();
     if (result.one_at_most_) {
-      array<std::uint32_t, Place> absent(place, 1);
-      place.fill(absent.data(), 0, absent.bytes());
+      auto absent = detail::zeros<std::uint32_t>(place, 1);
       look_up_runs(place, sequence, result.runs_, how, absent.data());
-      std::uint32_t some_absent = 0;
-      place.copy_to_host(&some_absent, absent.data(), sizeof(some_absent));
-      if (some_absent == 0 || least == 1) {  // each query has one match
+      if (detail::read_one(place, absent.data()) == 0 || least == 1) {  // each query has one match
         result.size_ = n;
         detail::write_numbers(place, n + 1, detail::number<std::uint64_t>(), offsets);
         return result;
@@ -454,10 +448,8 @@ class frozen_multimap {
       look_up_runs(place, sequence, result.runs_, how);
     }
     const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
-    place.fill(offsets + n, 0, sizeof(*offsets));
-    detail::write_numbers(place, n, count, offsets);
-    place.exclusive_scan(offsets, offsets, n + 1);
-    place.copy_to_host(&result.size_, offsets + n, sizeof(result.size_));
+    detail::write_offsets(place, n, count, offsets);
+    result.size_ = detail::read_one(place, offsets + n);
     return result;
   }
 

@@ -14,6 +14,11 @@ struct joined_rows {
   array<Row, Place> left, right;
 };
 
+namespace detail {
+template <class Row, class Place, class Left, class Right>
+struct join;
+}
+
 /// All pairs of a left and a right row with the same key.
 ///
 ///     const auto rows = roost::inner_join(gpu, orders_customer, customer_id);
@@ -29,20 +34,29 @@ struct joined_rows {
 /// example with roost::computed. Synchronises. Throws out_of_memory, whose message says how many pairs there
 /// are, before any memory is taken for them; invalid_argument, build_error, device_error.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
-joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys);
+joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, false,
+                                                      "roost::inner_join");
+}
 
 /// The same, plus each left row without a match, paired with no_row.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
-joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys);
+joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, true, "roost::left_join");
+}
 
 /// The rows of the left side whose key is present on the right side, in order. The right side may have at
 /// most 2^32 - 2 rows. Synchronises; throws as inner_join does.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
-array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys);
+array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, true, "roost::semi_join");
+}
 
 /// The rows of the left side whose key is absent on the right side, in order. Otherwise as semi_join.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
-array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys);
+array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, false, "roost::anti_join");
+}
 
 }  // namespace roost
 

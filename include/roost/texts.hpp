@@ -211,7 +211,7 @@ struct text_keys {
 
   /// Whether two texts may have equal keys if one of them was not among the texts that the keys were made
   /// from.
-  static bool hashes(form of) { return of > form::bytes15; }
+  static constexpr bool hashes(form of) { return of > form::bytes15; }
 };
 
 /// The keys of texts, in the shortest form that suits them. Throws as number_texts does.

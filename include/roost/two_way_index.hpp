@@ -172,34 +172,6 @@ template <class Place, class Keys>
 two_way_index(const Place&, const Keys&, typename two_way_index<detail::element_of<Keys>, Place>::options)
     -> two_way_index<detail::element_of<Keys>, Place>;
 
-/// Returns the distinct keys of a range, each once. Synchronises. Throws as two_way_index does.
-template <class Place, class Keys>
-auto unique(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
-
-/// What unique_inverse returns: keys[inverse[i]] is key i of the range.
-template <class Key, class Place>
-struct unique_keys_inverse {
-  array<Key, Place> keys;
-  array<std::uint32_t, Place> inverse;
-};
-
-/// Returns the distinct keys of a range, and for each key of the range its position among them: the keys and
-/// indices of a two_way_index, without the table. Synchronises. Throws as two_way_index does.
-template <class Place, class Keys>
-auto unique_inverse(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
-
-/// What unique_counts returns: keys[i] appears counts[i] times.
-template <class Key, class Place>
-struct unique_keys_counts {
-  array<Key, Place> keys;
-  array<std::uint64_t, Place> counts;
-};
-
-/// Returns the distinct keys of a range, and how often each appears. Synchronises. Throws as two_way_index
-/// does.
-template <class Place, class Keys>
-auto unique_counts(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
-
 /// What unique_all returns besides the distinct keys.
 struct unique_options {
   index_order order = index_order::first_occurrence;
@@ -217,13 +189,57 @@ struct unique_keys {
   array<std::uint64_t, Place> counts;   ///< keys[i] appears counts[i] times
 };
 
+namespace detail {
+template <class Place, class Keys>
+unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                const unique_options& wanted, const char* where);
+}
+
 /// Returns the distinct keys of a range and the other requested arrays, all in one pass. Synchronises. Throws
 /// as two_way_index does.
 ///
 ///     auto all = roost::unique_all(gpu, ids, {.inverse = true, .counts = true});
 template <class Place, class Keys>
 unique_keys<detail::element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
-                                                        const unique_options& wanted);
+                                                        const unique_options& wanted) {
+  return detail::unique_all(place, keys, wanted, "roost::unique_all");
+}
+
+/// Returns the distinct keys of a range, each once. Synchronises. Throws as two_way_index does.
+template <class Place, class Keys>
+auto unique(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence) {
+  return std::move(detail::unique_all(place, keys, {order}, "roost::unique").keys);
+}
+
+/// What unique_inverse returns: keys[inverse[i]] is key i of the range.
+template <class Key, class Place>
+struct unique_keys_inverse {
+  array<Key, Place> keys;
+  array<std::uint32_t, Place> inverse;
+};
+
+/// Returns the distinct keys of a range, and for each key of the range its position among them: the keys and
+/// indices of a two_way_index, without the table. Synchronises. Throws as two_way_index does.
+template <class Place, class Keys>
+auto unique_inverse(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence) {
+  auto all = detail::unique_all(place, keys, {.order = order, .inverse = true}, "roost::unique_inverse");
+  return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.inverse)};
+}
+
+/// What unique_counts returns: keys[i] appears counts[i] times.
+template <class Key, class Place>
+struct unique_keys_counts {
+  array<Key, Place> keys;
+  array<std::uint64_t, Place> counts;
+};
+
+/// Returns the distinct keys of a range, and how often each appears. Synchronises. Throws as two_way_index
+/// does.
+template <class Place, class Keys>
+auto unique_counts(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence) {
+  auto all = detail::unique_all(place, keys, {.order = order, .counts = true}, "roost::unique_counts");
+  return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.counts)};
+}
 
 /// Returns the number of distinct keys of a range. Synchronises.
 template <class Place, class Keys>

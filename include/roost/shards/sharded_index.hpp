@@ -140,11 +140,10 @@ class sharded_index : sharded_map<Key, std::uint32_t, Shards> {
     find(shards, different, found);
     shards.run([&](auto& me) {
       part& mine = detail::of_shard<Shards>(parts_, me);
-      numbers indices(me.place(), mine.indices.size());
       const auto& of_different = detail::of_shard<Shards>(found, me);
-      detail::write_numbers(me.place(), indices.size(),
-                            detail::gather<std::uint32_t>{of_different.data(), mine.indices.data()},
-                            indices.data());
+      numbers indices =
+          detail::array_of(me.place(), mine.indices.size(),
+                           detail::gather<std::uint32_t>{of_different.data(), mine.indices.data()});
       me.place().synchronize();
       mine.indices = std::move(indices);
     });

@@ -80,7 +80,7 @@ class sharded_multimap
     return tables_.look_up(
         shards, "count", how,
         [&](auto& me, std::size_t n, const char* where, auto& target) {
-          return detail::write_count<number>(offsets_to_read(me), detail::output<number>(target, n, where));
+          return detail::write_count<number>{{offsets_to_read(me)}, detail::output<number>(target, n, where)};
         },
         queries, counts);
   }
@@ -91,7 +91,7 @@ class sharded_multimap
   std::uint64_t count_matches(const Shards& shards, const Queries& queries, bulk_options how = {}) const {
     return tables_.template sum_of_answers<std::uint64_t>(
         shards, "count_matches", queries, how, [&](auto& me, std::uint64_t* target) {
-          return detail::write_count<std::uint64_t>(offsets_to_read(me), target);
+          return detail::write_count<std::uint64_t>{{offsets_to_read(me)}, target};
         });
   }
 

@@ -5,6 +5,7 @@
 
 #include "roost/concurrent_options.hpp"
 #include "roost/detail/concurrent/region_fill.hpp"
+#include "roost/detail/place/arrays.hpp"
 
 namespace roost {
 
@@ -144,8 +145,7 @@ class slot_table {
 
   concurrent_statistics statistics(const Place& place) const {
     constexpr std::uint32_t most = probing::buckets_in_reach;
-    array<std::uint64_t, Place> by_probes(place, most);
-    place.fill(by_probes.data(), 0, by_probes.bytes());
+    auto by_probes = zeros(place, most);
     place.for_each(capacity(), count_probes<reader_type>{reader(), by_probes.data(), most});
     concurrent_statistics result;
     result.capacity = capacity();
@@ -279,9 +279,7 @@ class slot_table {
     using kernel = fill_regions<Place, table_type, From, Change>;
     const kernel run{table, source, change, empty, sweeps, {left.data(), left.size(), counted.data()}};
     place.launch(table.geometry().regions, scratch_bytes_of(run), run);
-    counts sum;
-    place.copy_to_host(&sum, counted.data(), sizeof(sum));
-    return sum;
+    return read_one(place, counted.data());
   }
 
   /// Inserts pairs by region. Returns nothing, and inserts nothing, if there is no memory for that, or if one
@@ -294,8 +292,7 @@ class slot_table {
     try {
       const std::size_t n = source.size();
       left = array<item, Place>(place, Change::repeatable ? smaller(n, n / 16 + 4096) : n);
-      counted = array<counts, Place>(place, 1);
-      place.fill(counted.data(), 0, counted.bytes());
+      counted = zeros<counts>(place, 1);
       constexpr partition_kind kind{.may_count = false};
       partitioner<Place, item, kind> partitioner(place, plan_.regions, room::slack,
                                                  &counted.data()->overflowed);
@@ -357,9 +354,8 @@ class slot_table {
 
   /// Frees slots of erased keys, in place; not in regions that were full.
   void sweep(const Place& place) {
-    array<counts, Place> counted(place, 1);
+    auto counted = zeros<counts>(place, 1);
     array<item, Place> left;
-    place.fill(counted.data(), 0, counted.bytes());
     const auto before = std::exchange(most_, std::nullopt);
     const counts sum = fill(place, table(), no_pairs(), keep(), false, true, left, counted);
     most_ = before;
@@ -411,8 +407,7 @@ class slot_table {
       const table_type target(memory.data(), plan);
       bool good;
       if (plan.seed == plan_.seed) {
-        array<counts, Place> counted(place, 1);
-        place.fill(counted.data(), 0, counted.bytes());
+        auto counted = zeros<counts>(place, 1);
         array<item, Place> left(place, live / 16 + 4096);
         const counts sum =
             fill(place, target, pairs_of_table<table_type>{old, target}, keep(), true, false, left, counted);

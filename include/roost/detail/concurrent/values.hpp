@@ -165,8 +165,7 @@ class values_in_entries {
 
   /// Checks that no two keys share an entry.
   bool valid(const Place& place, const slots& table) const {
-    array<std::uint32_t, Place> keys(place, values_.size());
-    place.fill(keys.data(), 0, keys.bytes());
+    auto keys = zeros<std::uint32_t>(place, values_.size());
     using bad = bad_entry<typename slots::table_type>;
     return place.sum(table.capacity(), bad{table.table(), taken(place), keys.data()}) == 0;
   }
@@ -209,9 +208,7 @@ class values_in_entries {
   }
 
   std::uint64_t taken(const Place& place) const {
-    std::uint64_t result = 0;
-    place.copy_to_host(&result, taken_.data(), sizeof(result));
-    return std::min<std::uint64_t>(result, values_.size());
+    return std::min<std::uint64_t>(read_one(place, taken_.data()), values_.size());
   }
 
   /// Whether there are entries for a batch of n, and an eighth for refs, if `taken` entries are in use.

@@ -137,7 +137,7 @@ class aggregator {
   template <class Source>
   void read_sample(const Source& source) {
     for (double items = static_cast<double>(n_) / 2048; frequent_; look_for_frequent(source, items *= 2)) {
-      place_.copy_to_host(&seen_, sample_.data(), sizeof(seen_));
+      seen_ = read_one(place_, sample_.data());
       if (hot_keys<Key, Value, F...>::bytes(seen_.frequent) <= hot_bytes_most()) break;
       seen_.frequent = 0;
     }
@@ -174,7 +174,7 @@ class aggregator {
     const hot_keys<Key, Value, F...> none{spread, regions_and_frequent_keys<Key>(spread)};
     const std::uint32_t slots = slots_for(2 * keys_of(static_cast<double>(n_) / regions));  // short probes
     take_room(n_);
-    kernel run = kernel_of(nullptr, nullptr, nullptr, none, regions, 1, 0, slots, nullptr, nullptr);
+    const kernel run = kernel_of(none, regions, slots);
     tables_of_all<kernel> tables{run, nullptr, tables_of_all<kernel>::bytes_of(run)};
     using add = add_to_tables<kernel, Source>;
     if (!place_.can_run_in_turn(add{tables, source, n_})) return false;
@@ -208,6 +208,15 @@ class aggregator {
     constexpr std::size_t head = ceil_div(sizeof(aggregation_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(std::size_t{spread.regions}));
     auto* const outcome = reinterpret_cast<aggregation_outcome*>(state.data());
+    const auto launch = [&](kernel run, const parts_type& parts, std::uint32_t teams) {
+      run.items = parts.items();
+      run.begins = parts.begins();
+      run.ends = parts.ends();
+      run.outcome = outcome;
+      run.turns = earlier_teams(state.data() + head);
+      place_.launch(teams, scratch_bytes_of(run), run);
+      outcome_ = read_one(place_, outcome);
+    };
     std::uint32_t shared_by = 1, regions = spread.regions;
     double keys = keys_of(static_cast<double>(n_) / regions);
     partitioner<Place, item, partition_kind{}> partitioner(place_, spread.regions, room, &outcome->overflowed,
@@ -216,9 +225,10 @@ class aggregator {
       if (!wanted.counts_first || parts.regions() != wanted.coarse) return false;
       constexpr std::uint32_t counted = 8, part = 8;
       const std::uint32_t shared_most = wanted.copies > 64 ? 4 : 1;  // skewed keys need large regions
-      run_kernel(parts, hot, wanted.coarse * part, part, wanted.coarse * part / counted,
-                 slots_that_fit(bytes_most()), outcome, state.data() + head, counted);
-      place_.copy_to_host(&outcome_, outcome, sizeof(outcome_));
+      kernel count = kernel_of(hot, wanted.coarse * part, slots_that_fit(bytes_most()));
+      count.shared_by = part;
+      count.count_each = count.regions / counted;
+      launch(count, parts, counted);
       const double most = double{part} * outcome_.most + 6 * std::sqrt(double{part} * outcome_.most) + 64;
       while (shared_by <= shared_most && most / shared_by > keys_most()) shared_by *= 2;
       if (outcome_.overflowed == 0 && shared_by > shared_most) {
@@ -237,8 +247,9 @@ class aggregator {
     const std::uint32_t slots = slots_for(keys);
     const std::size_t room_for = smaller<std::size_t>(n_, std::size_t{regions} * slots);
     take_room(room_for);
-    run_kernel(parts, hot, regions, shared_by, 0, slots, outcome, state.data() + head, regions);
-    place_.copy_to_host(&outcome_, outcome, sizeof(outcome_));
+    kernel run = kernel_of(hot, regions, slots);
+    run.shared_by = shared_by;
+    launch(run, parts, regions);
     return outcome_.overflowed + outcome_.failed + outcome_.in_order == 0;
   }
 
@@ -248,35 +259,18 @@ class aggregator {
     result_.counts = array<std::uint64_t, Place>(place_, counts_ ? keys : 0);
   }
 
-  kernel kernel_of(const item* items, const std::uint64_t* begins, const std::uint64_t* ends,
-                   hot_keys<Key, Value, F...> hot, std::uint32_t regions, std::uint32_t shared_by,
-                   std::uint32_t count_each, std::uint32_t slots, aggregation_outcome* outcome,
-                   std::uint64_t* turns) {
+  /// A kernel for so many regions, without its items and its outcome.
+  kernel kernel_of(hot_keys<Key, Value, F...> hot, std::uint32_t regions, std::uint32_t slots) {
     hot.spread.regions = regions;
-    kernel run{items,
-               begins,
-               ends,
-               regions,
-               shared_by,
-               count_each,
-               typename kernel::words(hot.spread),
-               hot,
-               slots,
-               result_.keys.data(),
-               {},
-               result_.counts.data(),
-               outcome,
-               earlier_teams(turns)};
+    kernel run{.regions = regions,
+               .words_of = typename kernel::words(hot.spread),
+               .hot = hot,
+               .slots = slots,
+               .keys = result_.keys.data(),
+               .counts = result_.counts.data()};
     for (int k = 0; k < reduce::count; ++k)
       run.values[k] = result_.values[static_cast<std::size_t>(k)].data();
     return run;
-  }
-  void run_kernel(const parts_type& parts, const hot_keys<Key, Value, F...>& hot, std::uint32_t regions,
-                  std::uint32_t shared_by, std::uint32_t count_each, std::uint32_t slots,
-                  aggregation_outcome* outcome, std::uint64_t* turns, std::uint32_t teams) {
-    const kernel run = kernel_of(parts.items(), parts.begins(), parts.ends(), hot, regions, shared_by,
-                                 count_each, slots, outcome, turns);
-    place_.launch(teams, scratch_bytes_of(run), run);
   }
 
   std::optional<result_type> finish() {

@@ -33,20 +33,20 @@ struct aggregate_regions {
   static constexpr std::size_t slot_bytes = sizeof(word) + reduce::count * sizeof(typename reduce::word) +
                                             sizeof(std::uint32_t) + sizeof(std::uint16_t);
 
-  const item* items;
-  const std::uint64_t* begins;
-  const std::uint64_t* ends;
+  const item* items = nullptr;
+  const std::uint64_t* begins = nullptr;
+  const std::uint64_t* ends = nullptr;
   std::uint32_t regions;
-  std::uint32_t shared_by;   // regions that share the same items: each takes those of its own keys
-  std::uint32_t count_each;  // if not 0: only every count_each-th region runs, and only counts its keys
+  std::uint32_t shared_by = 1;   // regions that share the same items: each takes those of its own keys
+  std::uint32_t count_each = 0;  // if not 0: only every count_each-th region runs, and only counts its keys
   words words_of;
   hot_keys<Key, Value, F...> hot;
   std::uint32_t slots;
   Key* keys;
-  Value* values[reduce::count];
+  Value* values[reduce::count] = {};
   std::uint64_t* counts;  // or null
-  aggregation_outcome* outcome;
-  earlier_teams turns;
+  aggregation_outcome* outcome = nullptr;
+  earlier_teams turns{nullptr};
 
   struct pieces {
     std::uint64_t* shared;

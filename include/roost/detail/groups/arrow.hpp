@@ -256,10 +256,7 @@ struct convert_value {
       words[1] = value < 0 ? ~std::uint64_t{0} : 0;
       return;
     }
-    with_number(to_number, [&]<class T>(T) {
-      static_cast<T*>(to)[i] = load<T>(begin + i);
-      return true;
-    });
+    with_number(to_number, [&]<class T>(T) { static_cast<T*>(to)[i] = load<T>(begin + i); });
   }
 };
 
@@ -279,11 +276,6 @@ struct set_valid_bits {
     to[byte] = bits;
   }
 };
-struct bit_of {
-  const std::uint8_t* bits;
-  std::size_t begin;
-  ROOST_FN bool operator()(std::size_t i) const { return is_valid(bits, begin + i); }
-};
 template <class Place, class There>
 void write_bits(const Place& place, std::uint8_t* to, std::size_t row, std::size_t n, const There& there) {
   if (n != 0) place.for_each((row + n - 1) / 8 - row / 8 + 1, set_valid_bits<There>{to, row, n, there});
@@ -294,13 +286,14 @@ inline std::size_t key_bytes_of(const arrow_type& type) {
   return type.made_of == form::wide || type.made_of == form::text ? 16 : bytes_of(type.number);
 }
 
-/// Writes views of texts; those of nulls are empty.
+/// The texts of a layout; those of nulls are empty.
 template <class Layout>
-struct write_views {
+struct text_or_none {
   Layout from;
   validity valid;
-  std::string_view* to;
-  ROOST_FN void operator()(std::size_t i) const { to[i] = valid[i] ? from[i] : std::string_view(); }
+  ROOST_FN std::string_view operator()(std::size_t i) const {
+    return valid[i] ? from[i] : std::string_view();
+  }
 };
 
 /// Whether a row's code has a value that is not null.
@@ -338,14 +331,14 @@ void write_values(const Place& place, const ArrowSchema& type, const arrow_chunk
   if (how.layout == arrow_layout::none) return place.fill(target, 0, n * bytes);
   const validity there = valid_rows(*from.array, from.begin);
   if (type.dictionary == nullptr) {
-    if (valid != nullptr) write_bits(place, valid, row, n, bit_of{there.bits, there.offset});
+    if (valid != nullptr) write_bits(place, valid, row, n, element<validity>{there});
     if (how.is_text()) {
       const auto others = static_cast<std::size_t>(
           from.array->n_buffers - (how.layout == arrow_layout::views ? 2 : from.array->n_buffers));
       const auto views = copy_to(place, std::span(from.array->buffers + 2, others));
       return with_text_layout(how, from, views.data(), [&]<class Layout>(const Layout& layout) {
-        auto* const texts = reinterpret_cast<std::string_view*>(target);
-        place.for_each(n, write_views<Layout>{layout, there, texts});
+        write_numbers(place, n, text_or_none<Layout>{layout, there},
+                      reinterpret_cast<std::string_view*>(target));
       });
     }
     if (how.layout == arrow_layout::wide) {
@@ -359,8 +352,7 @@ void write_values(const Place& place, const ArrowSchema& type, const arrow_chunk
   const coded_texts codes = codes_of(type, from, nullptr, sum);
   const arrow_chunk whole = whole_of(*from.array->dictionary);
   array<std::byte, Place> values(place, whole.rows * bytes);
-  array<std::uint8_t, Place> known(place, whole.rows / 8 + 1);
-  place.fill(known.data(), 0, known.size());
+  auto known = zeros<std::uint8_t>(place, whole.rows / 8 + 1);
   write_values(place, *type.dictionary, whole, as, values.data(), known.data(), 0);
   if (valid != nullptr) write_bits(place, valid, row, n, has_value{codes, there, known.data()});
   place.for_each(n, decode{codes, there, values.data(), bytes, target});
@@ -480,8 +472,7 @@ key_column arrow_keys<Place>::read(const Place& place, const arrow_table::column
   }
   std::uint8_t* valid = nullptr;
   if (has_nulls) {
-    column.valid = valid = keep(array<std::uint8_t, Place>(place, column.rows / 8 + 1));
-    place.fill(valid, 0, column.rows / 8 + 1);
+    column.valid = valid = keep(detail::zeros<std::uint8_t>(place, column.rows / 8 + 1));
   }
   std::size_t row = 0;
   for (const detail::arrow_chunk& part : from.chunks) {
@@ -507,9 +498,8 @@ void arrow_keys<Place>::add(const Place& place, std::size_t table, const arrow_t
     if (bits != nullptr && only.begin % 8 == 0) {
       column.valid = bits + only.begin / 8;
     } else if (bits != nullptr) {
-      std::uint8_t* const valid = keep(array<std::uint8_t, Place>(place, column.rows / 8 + 1));
-      place.fill(valid, 0, column.rows / 8 + 1);
-      detail::write_bits(place, valid, 0, column.rows, detail::bit_of{bits, only.begin});
+      std::uint8_t* const valid = keep(detail::zeros<std::uint8_t>(place, column.rows / 8 + 1));
+      detail::write_bits(place, valid, 0, column.rows, detail::element<validity>{{bits, only.begin}});
       column.valid = valid;
     }
   } else {
@@ -551,8 +541,7 @@ void arrow_keys<Place>::add(const Place& place, std::size_t table, std::span<con
   key_column column(numbers);
   if (texts.nulls() != 0) {
     const std::size_t bytes = numbers.size() / 8 + 1;
-    std::uint8_t* const valid = keep(array<std::uint8_t, Place>(place, bytes));
-    place.fill(valid, 0xFF, bytes);
+    std::uint8_t* const valid = keep(detail::filled<std::uint8_t>(place, bytes, 0xFF));
     place.copy_from_host(valid, texts.valid().data(), std::min(bytes, texts.valid().size()));
     column.valid = valid;
   }

@@ -4,11 +4,12 @@
 
 #include "roost/columns.hpp"
 #include "roost/detail/groups/value_words.hpp"
+#include "roost/detail/place/arrays.hpp"
 
 namespace roost {
 namespace detail {
 
-/// Returns f(value) for a value of this type.
+/// Returns what f returns for a value of this type.
 template <class F>
 ROOST_FN auto with_number(column_type type, const F& f) {
   switch (type) {
@@ -124,11 +125,10 @@ struct column_range_kernel {
           if (is_valid(column.valid, first + i)) see((first + i) * column.step);
         });
       }
-      if (low > high) return true;  // no values
+      if (low > high) return;  // no values
       std::uint64_t* const mine = least + 2 * c;
       if (low < peek(mine[0])) fetch_min(mine[0], std::uint64_t{low});
       if (~std::uint64_t{high} < peek(mine[1])) fetch_min(mine[1], ~std::uint64_t{high});
-      return true;
     });
   }
 };
@@ -172,7 +172,7 @@ struct pack_columns_kernel {
               const Key mine = (code > range ? other : static_cast<Key>(code)) << how.shift;
               target[i] = c == 0 ? mine : target[i] | mine;
             });
-            return true;
+            return;
           }
         }
         for_each_of(team, here, [&](std::uint32_t i) {
@@ -185,7 +185,6 @@ struct pack_columns_kernel {
           put_bits(key, how.shift, code, special && how.wide);
           target[i] = key;
         });
-        return true;
       });
     }
   }
@@ -226,7 +225,6 @@ struct unpack_row {
     if (values == nullptr) return;
     with_number(how.type, [&]<class T>(T) {
       static_cast<T*>(values)[i * step] = there ? value_of_word<T>(code + how.least) : T();
-      return true;
     });
   }
 };
@@ -245,8 +243,7 @@ column_packing::column_packing(const Place& place, std::span<const std::span<con
   }
   fields_.resize(count);
   for (std::size_t c = 0; c < count; ++c) fields_[c].type = tables[0][c].type;
-  array<std::uint64_t, Place> least(place, 2 * count);
-  place.fill(least.data(), 0xFF, least.bytes());
+  auto least = detail::filled<std::uint64_t>(place, 2 * count, 0xFF);
   for (const auto& table : tables) {
     check(table);
     const std::size_t tiles = detail::ceil_div(table[0].rows, detail::column_range_kernel::tile);
@@ -254,8 +251,7 @@ column_packing::column_packing(const Place& place, std::span<const std::span<con
     std::copy(table.begin(), table.end(), run.table.of);
     if (tiles != 0) place.launch(tiles * count, 0, run);
   }
-  std::vector<std::uint64_t> found(2 * count);
-  place.copy_to_host(found.data(), least.data(), least.bytes());
+  const std::vector<std::uint64_t> found = copy_to_host(place, least);
   for (std::size_t c = count; c-- > 0;) {  // the first column has the highest bits
     detail::packed_field& how = fields_[c];
     const std::uint64_t greatest = ~found[2 * c + 1];
@@ -302,13 +298,6 @@ detail::pack_columns_kernel<Key> column_packing::kernel(std::span<const key_colu
   return run;
 }
 
-template <class Place, class Key>
-void column_packing::pack(const Place& place, std::span<const key_column> columns, Key* keys,
-                          std::size_t table) const {
-  const auto run = kernel(columns, keys, table);
-  if (run.rows != 0) place.launch(detail::ceil_div(run.rows, run.tile), 0, run);
-}
-
 template <class Place, class F>
 auto column_packing::with_keys(const Place& place, std::span<const key_column> columns, const F& f) const {
   const auto with = [&]<class Key>(Key) {
@@ -339,26 +328,6 @@ void column_packing::unpack(const Place& place, const Key* keys, std::size_t n, 
                                      " bytes; there are ", fields_.size(), " in ", key_bytes(), " bytes"});
   }
   place.for_each(n, detail::unpack_row<Key>{fields_[column], keys, values, valid, step});
-}
-
-template <class T, class Place, class Key>
-array<T, Place> column_packing::unpack(const Place& place, const array<Key, Place>& keys,
-                                       std::size_t column) const {
-  if (column < fields_.size() && fields_[column].type != column_type_of<T>) {
-    detail::raise<invalid_argument>(
-        {"roost::column_packing: column ", column, " has another type; unpack it as that"});
-  }
-  array<T, Place> values(place, keys.size());
-  unpack(place, keys.data(), keys.size(), column, values.data(), nullptr);
-  return values;
-}
-
-template <class Place, class Key>
-array<bool, Place> column_packing::valid(const Place& place, const array<Key, Place>& keys,
-                                         std::size_t column) const {
-  array<bool, Place> result(place, keys.size());
-  unpack(place, keys.data(), keys.size(), column, nullptr, result.data());
-  return result;
 }
 
 }  // namespace roost

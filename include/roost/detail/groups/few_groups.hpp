@@ -306,9 +306,7 @@ std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const 
   std::vector<decltype(empty())> tables;
   for (std::size_t c = 0; c < rows.chunks; ++c) tables.push_back(empty());
   if (!number_chunks<Key>(cpu, tables, rows, keys) || !merge_tables(cpu, tables, rows)) return std::nullopt;
-  const std::vector<Key>& all = tables[0].distinct().keys;
-  result.keys = array<Key, host>(cpu, all.size());
-  std::copy(all.begin(), all.end(), result.keys.data());
+  result.keys = copy_to(cpu, tables[0].distinct().keys);
   return result;
 }
 

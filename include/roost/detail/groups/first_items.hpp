@@ -74,18 +74,14 @@ struct marked_positions {
   array<std::uint64_t, Place> words, before;  // the last one counts all marks
 
   marked_positions(const Place& place, std::size_t n)
-      : words(place, n / 64 + 1), before(place, words.size() + 1) {
-    place.fill(words.data(), 0, words.bytes());
-  }
+      : words(zeros(place, n / 64 + 1)), before(place, words.size() + 1) {}
 
   marks ref() { return {words.data(), before.data()}; }
 
   /// Ranks the marked positions or, if `flip`, marks all others instead and ranks these. Asynchronous on
   /// cuda.
   void rank(const Place& place, bool flip) {
-    place.fill(before.data() + words.size(), 0, sizeof(std::uint64_t));
-    write_numbers(place, words.size(), count_marks{words.data(), flip}, before.data());
-    place.exclusive_scan(before.data(), before.data(), before.size());
+    write_offsets(place, words.size(), count_marks{words.data(), flip}, before.data());
   }
 };
 
@@ -97,15 +93,13 @@ struct mark_first_items {
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
-  static constexpr std::uint32_t tile = [] {  // the most keys that a region should have; two slots for each
-    constexpr std::size_t bytes = 2 * (sizeof(word) + sizeof(std::uint32_t));
-    constexpr std::size_t fit = (group_tuning<Place>::numbering_bytes - 256 * bytes / 2) / bytes / threads;
-    return static_cast<std::uint32_t>(smaller<std::size_t>(fit, group_tuning<Place>::numbering_held_most) *
-                                      threads);
-  }();
   static constexpr std::uint32_t few = 16;  // regions that are counted first, if there are many:
   static constexpr std::uint32_t many = std::is_same_v<Place, host> ? 64 : 1024;
   static constexpr std::uint32_t steps_most = 256;
+  static constexpr std::size_t slot_bytes = sizeof(word) + sizeof(std::uint32_t);
+  static constexpr std::uint32_t tile =  // the most keys that a region should have; two slots for each
+      tile_that_fits(group_tuning<Place>::numbering_bytes - steps_most * slot_bytes, 2 * slot_bytes,
+                     group_tuning<Place>::numbering_held_most);
   static constexpr std::uint32_t slots_most = 2 * tile + steps_most;  // the last slots do not wrap around
   static constexpr word none_here = static_cast<word>(~word{0});
 

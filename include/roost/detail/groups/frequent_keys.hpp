@@ -1,8 +1,8 @@
 #pragma once
 
 #include "roost/detail/partition/geometry.hpp"
+#include "roost/detail/place/arrays.hpp"
 #include "roost/detail/place/copies.hpp"
-#include "roost/detail/place/numbers.hpp"
 #include "roost/partition.hpp"
 
 // Frequent keys, which very many items have: a sample finds them, and each gets its own region.
@@ -194,10 +194,7 @@ struct frequent_keys {
   void sample(const Place& place, const Source& source, double items_most) {
     array<sample_outcome, Place> outcome(place, 1);
     copies = 0;
-    if (!look(place, source, items_most, outcome.data())) return;
-    sample_outcome seen{};
-    place.copy_to_host(&seen, outcome.data(), sizeof(seen));
-    take(seen);
+    if (look(place, source, items_most, outcome.data())) take(read_one(place, outcome.data()));
   }
 
   /// The same for a host that continues with other work until take(outcome). False if no key can be frequent;

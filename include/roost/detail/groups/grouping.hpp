@@ -22,12 +22,6 @@ struct groups {
   std::size_t size() const { return keys.size(); }
 };
 
-struct items_of_region {
-  const std::uint64_t* begins;
-  const std::uint64_t* ends;
-  ROOST_FN std::uint64_t operator()(std::size_t region) const { return ends[region] - begins[region]; }
-};
-
 /// Groups items, with one seed.
 template <class Key, class Value, class Place>
 class grouper {
@@ -97,8 +91,7 @@ class grouper {
         place_, regions, Counts ? room::exact : room::slack, overflowed, 0, copies);
     parts_.emplace(partitioner.run(source, frequent_.region_of));
     if constexpr (!Counts) {
-      firsts_ = array<std::uint64_t, Place>(place_, regions);
-      write_numbers(place_, regions, items_of_region{parts_->begins(), parts_->ends()}, firsts_.data());
+      firsts_ = array_of(place_, regions, length_of{parts_->begins(), parts_->ends()});
       place_.exclusive_scan(firsts_.data(), firsts_.data(), regions);
     }
     keys_ = array<Key, Place>(place_, n_);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Bodies of roost/join.hpp.
+// Joins: see roost/join.hpp.
 
 #include <cmath>
 
@@ -9,8 +9,7 @@
 #include "roost/join.hpp"
 #include "roost/two_way_index.hpp"
 
-namespace roost {
-namespace detail {
+namespace roost::detail {
 
 /// Runs of neighbours from all over a range.
 template <class Sequence>
@@ -30,9 +29,7 @@ bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build&
   const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
   const std::size_t step = keys.size() / runs;
   if (step < sample::run) return true;  // too few to be worth a sample
-  array<element_of<Sequence>, Place> some(place, runs * sample::run);
-  write_numbers(place, some.size(), sample{keys, step}, some.data());
-  return build(some).statistics().duplicates != 0;
+  return build(array_of(place, runs * sample::run, sample{keys, step})).statistics().duplicates != 0;
 }
 
 /// The set of a column's keys. A direct build from many copies of few keys would be slow.
@@ -51,7 +48,7 @@ struct join {
 
   static void check(std::size_t rows, const char* where) {
     if (rows <= no_row<Row>) return;
-    detail::raise<invalid_argument>(
+    raise<invalid_argument>(
         {where, ": ", rows, " rows cannot be numbered by ", sizeof(Row), " bytes; give a larger type"});
   }
 
@@ -93,14 +90,12 @@ struct join {
     find(right);
     const is_other_value<Row> matches{right.data(), no_row<Row>};
     if (outer || place.sum(n, matches) == n) {
-      array<Row, Place> left(place, n);
-      write_numbers(place, n, number<Row>(), left.data());
+      auto left = array_of(place, n, number<Row>());
       place.synchronize();
       return {std::move(left), std::move(right)};
     }
     auto left = select_numbers<Row>(place, n, matches);
-    array<Row, Place> matched(place, left.size());
-    write_numbers(place, left.size(), gather<Row, Row>{right.data(), left.data()}, matched.data());
+    auto matched = array_of(place, left.size(), gather<Row, Row>{right.data(), left.data()});
     place.synchronize();
     return {std::move(left), std::move(matched)};
   }
@@ -116,27 +111,4 @@ struct join {
   }
 };
 
-}  // namespace detail
-
-template <class Row, class Place, class Left, class Right>
-joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, false,
-                                                      "roost::inner_join");
-}
-
-template <class Row, class Place, class Left, class Right>
-joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, true, "roost::left_join");
-}
-
-template <class Row, class Place, class Left, class Right>
-array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, true, "roost::semi_join");
-}
-
-template <class Row, class Place, class Left, class Right>
-array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys) {
-  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, false, "roost::anti_join");
-}
-
-}  // namespace roost
+}  // namespace roost::detail

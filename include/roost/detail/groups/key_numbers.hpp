@@ -9,15 +9,19 @@
 
 namespace roost::detail {
 
+/// How many items of `bytes_each` bytes fit in scratch of `bytes`: as many for each worker of a team, from 1
+/// to `held_most`.
+constexpr std::uint32_t tile_that_fits(std::size_t bytes, std::size_t bytes_each, std::size_t held_most) {
+  constexpr std::size_t threads = group_tuning<cuda>::threads;
+  const std::size_t held = smaller(bytes / bytes_each / threads, held_most);
+  return static_cast<std::uint32_t>(larger<std::size_t>(held, 1) * threads);
+}
+
 /// The items that a team groups at once, and the number of distinct keys that a region can have.
 template <class Place, class Key, class Value>
-constexpr std::uint32_t group_tile = [] {
-  constexpr std::size_t fit =
-      group_tuning<Place>::bytes / (sizeof(Key) + larger(sizeof(Key), sizeof(Value)) + 22);
-  constexpr std::size_t threads = group_tuning<cuda>::threads;
-  return static_cast<std::uint32_t>(
-      larger<std::size_t>(smaller<std::size_t>(fit / threads, group_tuning<Place>::held_most), 1) * threads);
-}();
+constexpr std::uint32_t group_tile =
+    tile_that_fits(group_tuning<Place>::bytes, sizeof(Key) + larger(sizeof(Key), sizeof(Value)) + 22,
+                   group_tuning<Place>::held_most);
 
 /// A number for each of a team's items; each thread of a block keeps those of its own items in registers.
 template <int PerWorker, class Team>

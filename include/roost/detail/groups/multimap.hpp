@@ -78,9 +78,6 @@ struct write_run : answer_of_run<write_run<Value>> {
   const Value* values;
   result* runs;
   std::uint32_t* absent;  // becomes 1 if some query has no values; or null
-  ROOST_FN write_run(const std::uint64_t* of_numbers, const Value* of_map, result* target,
-                     std::uint32_t* some_absent)
-      : answer_of_run<write_run>{of_numbers}, values(of_map), runs(target), absent(some_absent) {}
   ROOST_FN result of_run(std::uint64_t first, std::uint64_t count) const {
     return run_word::of_run(values, first, count);
   }
@@ -94,8 +91,6 @@ template <class Count>
 struct write_count : answer_of_run<write_count<Count>> {
   using result = Count;
   result* counts;
-  ROOST_FN write_count(const std::uint64_t* of_numbers, result* target)
-      : answer_of_run<write_count>{of_numbers}, counts(target) {}
   ROOST_FN result of_run(std::uint64_t, std::uint64_t count) const {
     constexpr std::uint64_t most =
         static_cast<std::make_unsigned_t<Count>>(~Count{0}) >> (std::is_signed_v<Count> ? 1 : 0);

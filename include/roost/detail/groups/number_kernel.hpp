@@ -83,14 +83,6 @@ class region_words {
   hash multiplier_ = 1, back_ = 1;  // and its inverse
 };
 
-/// The keys that numbering writes. Null: not requested.
-template <class Key>
-struct key_output {
-  Key* keys;
-  std::uint64_t* keys_before;  // of each region, counting those of frequent keys: the number of keys in
-                               // earlier regions; and of all
-};
-
 /// The results that the host reads.
 struct numbering_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
@@ -103,13 +95,16 @@ struct numbering_outcome {
   ROOST_FN bool marks_copies() const { return items_of_few < 2 * std::uint64_t{keys_of_few}; }
 };
 
-/// The output of numbering besides the keys. Null: not requested.
-template <class Value>
+/// The output of numbering. Null: not requested.
+template <class Key, class Value>
 struct numbering_output {
-  std::uint64_t* counts;   // items of each key
-  std::uint64_t* offsets;  // of each key's item, and the end, if all keys are distinct
-  Value* first;            // the least value of an item of each key
-  std::uint32_t* numbers;  // of each item, in the order of the regions
+  Key* keys;
+  std::uint64_t* keys_before;  // of each region, counting those of frequent keys: the number of keys in
+                               // earlier regions; and of all
+  std::uint64_t* counts;       // items of each key
+  std::uint64_t* offsets;      // of each key's item, and the end, if all keys are distinct
+  Value* first;                // the least value of an item of each key
+  std::uint32_t* numbers;      // of each item, in the order of the regions
 };
 
 /// The number of distinct keys that a team can number.
@@ -118,13 +113,14 @@ constexpr std::uint32_t numbering_tile = [] {
   using words = region_words<Key, Place>;
   constexpr std::size_t each_slot =  // of two slots per key
       sizeof(typename words::word) + (std::is_same_v<Place, host> ? sizeof(std::uint32_t) : 0);
-  constexpr std::size_t bytes =
+  constexpr std::size_t each_key =
       2 * each_slot + (words::tells_key ? 5 : 9) + larger(sizeof(Value), sizeof(std::uint32_t));
-  constexpr std::size_t threads = group_tuning<cuda>::threads;
-  constexpr std::size_t fit = group_tuning<Place>::numbering_bytes / bytes / threads;
-  return static_cast<std::uint32_t>(
-      larger<std::size_t>(smaller<std::size_t>(fit, group_tuning<Place>::numbering_held_most), 1) * threads);
+  return tile_that_fits(group_tuning<Place>::numbering_bytes, each_key,
+                        group_tuning<Place>::numbering_held_most);
 }();
+
+template <class Team, class Kernel>
+class region_numbering;
 
 /// Numbers the keys of a region.
 template <class Place, class Key, class Value>
@@ -150,8 +146,7 @@ struct number_regions {
   regions_and_frequent_keys<Key> region_of;
   words words_of;
   bool different;  // stop at duplicates: only their existence matters
-  key_output<Key> keys;
-  numbering_output<Value> target;
+  numbering_output<Key, Value> target;
   numbering_outcome* outcome;
   earlier_teams turns;
 
@@ -181,7 +176,15 @@ struct number_regions {
   }
 
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const;
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+    if (outcome->overflowed != 0 || (different && team.any(peek(outcome->copies) != 0))) return;
+    scratch_memory all(memory);
+    const pieces parts = scratch(all);
+    const std::uint64_t region = turns.turn(team, parts.shared, [&] {
+      if (!one_worker) fill_words(team, parts.slot, slots, none_here);
+    });
+    region_numbering<Team, number_regions>(team, *this, parts, region).run();
+  }
 };
 
 /// The work of one team.
@@ -410,7 +413,7 @@ class region_numbering {
   ROOST_FN std::uint64_t begin_output(std::uint32_t keys) const {
     const std::uint64_t base = kernel_.turns.sum_before(team_, region_, keys, parts_.shared + 1);
     if (team_.rank() == 0) {
-      std::uint64_t* const before = kernel_.keys.keys_before + region_;
+      std::uint64_t* const before = kernel_.target.keys_before + region_;
       if (region_ == 0) before[0] = 0;
       before[1] = base + keys;
       if (region_ + 1 == kernel_.regions) {
@@ -422,7 +425,7 @@ class region_numbering {
   }
 
   ROOST_FN void write(std::uint64_t base, std::uint32_t keys) {
-    const numbering_output<Value>& target = kernel_.target;
+    const auto& target = kernel_.target;
     if (target.numbers != nullptr) {
       each_tile([&](std::uint32_t n, std::uint64_t done) {
         look_up_again(n);
@@ -432,11 +435,11 @@ class region_numbering {
         });
       });
     }
-    const bool with_keys = kernel_.keys.keys != nullptr;
+    const bool with_keys = target.keys != nullptr;
     if (with_keys) collect_words();
     const std::uint32_t region = kernel_.region_of.spread(kernel_.items[first_].key);
     for_each_of(team_, keys, [&](std::uint32_t g) {
-      if (with_keys) kernel_.keys.keys[base + g] = key_of(region, g);
+      if (with_keys) target.keys[base + g] = key_of(region, g);
       if (target.counts != nullptr) target.counts[base + g] = keys == count_ ? 1 : parts_.count[g];
       if (target.offsets != nullptr) target.offsets[base + g] = base + g;
       if (target.first != nullptr) target.first[base + g] = parts_.first[g];
@@ -474,12 +477,12 @@ class region_numbering {
   ROOST_FN void write_only_key() const {
     const std::uint64_t base = begin_output(1);
     if (team_.rank() != 0) return;
-    const numbering_output<Value>& target = kernel_.target;
+    const auto& target = kernel_.target;
     if (target.counts != nullptr) target.counts[base] = count_;
     if constexpr (!std::is_same_v<Value, none>) {
       if (target.first != nullptr) target.first[base] = kernel_.items[first_].value;
     }
-    if (kernel_.keys.keys != nullptr) kernel_.keys.keys[base] = kernel_.items[first_].key;
+    if (target.keys != nullptr) target.keys[base] = kernel_.items[first_].key;
   }
 
   const Team& team_;
@@ -492,18 +495,5 @@ class region_numbering {
   tile_items mine_;
   item_numbers<per_worker, Team> number_;
 };
-
-template <class Place, class Key, class Value>
-template <class Team>
-ROOST_FN void number_regions<Place, Key, Value>::operator()(const Team& team, std::size_t,
-                                                            std::byte* memory) const {
-  if (outcome->overflowed != 0 || (different && team.any(peek(outcome->copies) != 0))) return;
-  scratch_memory all(memory);
-  const pieces parts = scratch(all);
-  const std::uint64_t region = turns.turn(team, parts.shared, [&] {
-    if (!one_worker) fill_words(team, parts.slot, slots, none_here);
-  });
-  region_numbering<Team, number_regions>(team, *this, parts, region).run();
-}
 
 }  // namespace roost::detail

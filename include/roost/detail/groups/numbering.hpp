@@ -31,8 +31,7 @@ struct of_number {
 
 /// The facts about a batch. Those that were not requested are empty.
 template <class Key, class Value, class Place>
-class numbered {
- public:
+struct numbered {
   std::size_t size = 0;  ///< distinct keys
   array<Key, Place> keys;
   array<std::uint64_t, Place> counts, offsets;
@@ -44,7 +43,7 @@ class numbered {
   // of items
   frequent_keys<Key, Place> frequent{leading_bits{}};
   std::optional<partitioned<pair<Key, Value>, Place>> parts;
-  array<std::uint64_t, Place> keys_before;  // see key_output
+  array<std::uint64_t, Place> keys_before;  // see numbering_output
   array<std::uint32_t, Place> numbers;
 
   /// target[i] = of[the number of item i], or the number if `of` is null.
@@ -96,18 +95,8 @@ inline std::uint32_t group_regions_of(double needed) {
 template <class Key, class Place>
 array<std::uint64_t, Place> begins_of_regions(const Place& place, const frequent_keys<Key, Place>& frequent,
                                               const array<std::uint64_t, Place>& keys_before) {
-  array<std::uint64_t, Place> begins(place, std::size_t{frequent.region_of.spread.regions} + 1);
-  write_numbers(place, begins.size(), begin_of_region<Key>{frequent.region_of, keys_before.data()},
-                begins.data());
-  return begins;
-}
-
-/// Zeros.
-template <class Place>
-array<std::uint64_t, Place> zeros(const Place& place, std::size_t n) {
-  array<std::uint64_t, Place> result(place, n);
-  place.fill(result.data(), 0, result.bytes());
-  return result;
+  return array_of(place, std::size_t{frequent.region_of.spread.regions} + 1,
+                  begin_of_region<Key>{frequent.region_of, keys_before.data()});
 }
 
 /// The first result of attempt(seed, tighter) that is not nothing; `tighter`: the factor by which regions
@@ -214,22 +203,19 @@ class numberer {
     result_.offsets = array<std::uint64_t, Place>(place_, kind_.different ? n_ + 1 : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    const kernel number{
-        result_.parts->items(),
-        result_.parts->begins(),
-        result_.parts->ends(),
-        regions,
-        frequent.region_of,
-        typename kernel::words(frequent.region_of.spread),
-        kind_.different,
-        {result_.keys.data(), result_.keys_before.data()},
-        {result_.counts.data(), result_.offsets.data(), result_.first.data(), result_.numbers.data()},
-        outcome,
-        earlier_teams(state.data() + head)};
+    const kernel number{result_.parts->items(),
+                        result_.parts->begins(),
+                        result_.parts->ends(),
+                        regions,
+                        frequent.region_of,
+                        typename kernel::words(frequent.region_of.spread),
+                        kind_.different,
+                        {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
+                         result_.offsets.data(), result_.first.data(), result_.numbers.data()},
+                        outcome,
+                        earlier_teams(state.data() + head)};
     place_.launch(regions, scratch_bytes_of(number), number);
-    numbering_outcome seen{};
-    place_.copy_to_host(&seen, outcome, sizeof(seen));
-    return seen;
+    return read_one(place_, outcome);
   }
 
   /// Marks first items or, if a few regions show that these are fewer, all others.
@@ -248,16 +234,14 @@ class numberer {
       place_.launch(marker::few, scratch_bytes_of(mark), mark);
     mark.counts_few = false;
     place_.launch(frequent.regions(), scratch_bytes_of(mark), mark);
-    numbering_outcome seen{};
-    place_.copy_to_host(&seen, outcome, sizeof(seen));
-    return seen;
+    return read_one(place_, outcome);
   }
 
   void finish_marks(const numbering_outcome& outcome) {
     if constexpr (can_mark) {
       const auto& region_of = result_.frequent.region_of;
-      array<std::uint32_t, Place> least(place_, region_of.count == 0 ? 0 : result_.frequent.regions());
-      place_.fill(least.data(), 0xff, least.bytes());
+      const std::uint32_t regions = region_of.count == 0 ? 0 : result_.frequent.regions();
+      auto least = filled<std::uint32_t>(place_, regions, 0xff);
       for_each_frequent_item(place_, *result_.parts, region_of, n_,
                              least_position<Key>{result_.parts->items(), least.data()});
       place_.for_each(region_of.count, mark_frequent<Key>{region_of, least.data(), result_.marked->ref()});

@@ -9,12 +9,6 @@
 namespace roost {
 namespace detail {
 
-template <class Values>
-struct as_double {
-  Values values;
-  ROOST_FN double operator()(std::size_t i) const { return static_cast<double>(values[i]); }
-};
-
 struct divide_by_count {
   double* values;
   const std::uint64_t* counts;
@@ -39,10 +33,7 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
                    result.values[k++].data());
       };
       (reduce(f), ...);
-      if (options.counts) {
-        result.counts = array<std::uint64_t, Place>(place, few->keys.size());
-        place.copy(result.counts.data(), few->rows.counts(), result.counts.bytes());
-      }
+      if (options.counts) result.counts = copy_to(place, std::span(few->rows.counts(), few->rows.size()));
       result.keys = std::move(few->keys);
       return result;
     }
@@ -107,9 +98,7 @@ auto group_by(const Place& place, const Keys& keys, const Values& values, const 
 
 template <class Place, class Keys, class Values>
 auto group_means(const Place& place, const Keys& keys, const Values& values, const group_options& options) {
-  const auto sequence = detail::as_sequence(values);
-  const computed doubles(sequence.size(),
-                         detail::as_double<std::remove_const_t<decltype(sequence)>>{sequence});
+  const detail::converted<double, detail::sequence_of<Values>> doubles{detail::as_sequence(values)};
   auto result =
       detail::group_by(place, keys, doubles, plus(), {.order = options.order}, "roost::group_means");
   place.for_each(result.size(), detail::divide_by_count{result.values.data(), result.counts.data()});

@@ -67,18 +67,12 @@ template <class Place, class Source, class Value, class F>
 void reduce_lists(const Place& place, const Source& values, const std::uint64_t* offsets, std::size_t lists,
                   const F& f, Value* results, std::uint64_t* sizes) {
   const reduce_values<Source, F> reduce{values, f};
-  array<std::uint32_t, Place> long_ones(place, 1);
-  place.fill(long_ones.data(), 0, long_ones.bytes());
+  auto long_ones = zeros<std::uint32_t>(place, 1);
   place.for_each(lists, reduce_list<Source, Value, F>{reduce, offsets, results, sizes, long_ones.data()});
-  std::uint32_t some_are_long = 0;
-  place.copy_to_host(&some_are_long, long_ones.data(), sizeof(some_are_long));
-  if (some_are_long == 0) return;
+  if (read_one(place, long_ones.data()) == 0) return;
   array<std::uint64_t, Place> piece_offsets(place, lists + 1);
-  place.fill(piece_offsets.data() + lists, 0, sizeof(std::uint64_t));
-  write_numbers(place, lists, pieces_of_list{offsets}, piece_offsets.data());
-  place.exclusive_scan(piece_offsets.data(), piece_offsets.data(), lists + 1);
-  std::uint64_t total = 0;
-  place.copy_to_host(&total, piece_offsets.data() + lists, sizeof(total));
+  write_offsets(place, lists, pieces_of_list{offsets}, piece_offsets.data());
+  const std::uint64_t total = read_one(place, piece_offsets.data() + lists);
   array<Value, Place> piece_results(place, total);
   expand(place, piece_offsets.data(), lists, total,
          reduce_piece<Source, Value, F>{reduce, offsets, piece_results.data()});

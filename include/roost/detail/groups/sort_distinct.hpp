@@ -203,9 +203,8 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   const auto parts =
       partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count, room::exact, nullptr)
           .run(alone<Sequence>{keys}, region_of_integer());
-  array<std::uint32_t, Place> crowded(place, 2 * pieces), bitmaps(place, pieces * all::words);
-  place.fill(crowded.data(), 0xff, crowded.bytes());
-  place.fill(bitmaps.data(), 0, bitmaps.bytes());
+  auto crowded = filled<std::uint32_t>(place, 2 * pieces, 0xff);
+  auto bitmaps = zeros<std::uint32_t>(place, pieces * all::words);
   const all regions{parts.items(), parts.begins(), parts.ends(), crowded.data(), bitmaps.data()};
   place.for_each(all::count, regions);
   const collect_piece<Key> collect{regions};
@@ -215,8 +214,7 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   const kernel write{regions, sorted.data(), offsets.data()};
   place.launch(all::count, scratch_bytes_of(write), write);
   place.exclusive_scan(offsets.data(), offsets.data(), offsets.size());
-  std::uint64_t size = 0;
-  place.copy_to_host(&size, offsets.data() + all::count, sizeof(size));
+  const std::uint64_t size = read_one(place, offsets.data() + all::count);
   if (size == n) return sorted;
   array<Key, Place> result(place, size);
   place.launch(all::count, 0,
@@ -236,21 +234,16 @@ struct numbers_alone {
 };
 
 template <class Key>
-struct sorted_keys {
+struct key_of_sorted {
   const pair<typename in_order<Key>::word, none>* items;
-  Key* target;
-
-  /// Whether key i is the first of its copies.
-  ROOST_FN bool operator()(std::size_t i) const { return i == 0 || items[i].key != items[i - 1].key; }
-  ROOST_FN void operator()(std::uint64_t position, std::uint64_t i) const {
-    target[position] = in_order<Key>::key(items[i].key);
-  }
+  ROOST_FN Key operator()(std::size_t i) const { return in_order<Key>::key(items[i].key); }
 };
 
+/// Whether an item is the first with its key.
 template <class Key>
-struct write_sorted_keys {
-  sorted_keys<Key> all;
-  ROOST_FN void operator()(std::size_t i) const { all(i, i); }
+struct is_first_of_copies {
+  const pair<typename in_order<Key>::word, none>* items;
+  ROOST_FN bool operator()(std::size_t i) const { return i == 0 || items[i].key != items[i - 1].key; }
 };
 
 /// The distinct keys of a sequence of integers, ascending. `distinct`: it has no copies. Synchronises.
@@ -262,13 +255,13 @@ auto sort_distinct(const Place& place, const Sequence& keys, bool distinct) {
     if (sorts_bits<Place, Key>(n)) return sort_bits(place, keys);
   }
   const auto sorted = sort_pairs(place, numbers_alone<Sequence>{keys}, 8 * sizeof(Key));
-  sorted_keys<Key> all{sorted.items(), nullptr};
-  array<Key, Place> result(place, distinct ? n : place.sum(n, all));
-  all.target = result.data();
+  const key_of_sorted<Key> key{sorted.items()};
+  const is_first_of_copies<Key> is_first{sorted.items()};
+  array<Key, Place> result(place, distinct ? n : place.sum(n, is_first));
   if (distinct) {
-    place.for_each(n, write_sorted_keys<Key>{all});
+    write_numbers(place, n, key, result.data());
   } else {
-    select(place, n, all, all);
+    select(place, n, is_first, put_at_position<key_of_sorted<Key>, Key>{key, result.data()});
   }
   place.synchronize();
   return result;

@@ -30,7 +30,7 @@ inline constexpr std::uint64_t too_long = ~std::uint64_t{0};
 
 struct bytes7_key {
   using type = std::uint64_t;
-  static constexpr bool exact = true;  // no other text has the key
+  static constexpr auto form = text_keys::form::bytes7;
   type operator()(std::string_view text) const {
     const std::size_t n = text.size();
     return n > 7 ? too_long : load_bytes(text.data(), n) | std::uint64_t{n} << 56;
@@ -38,7 +38,7 @@ struct bytes7_key {
 };
 struct bytes15_key {
   using type = packed_key<2>;
-  static constexpr bool exact = true;
+  static constexpr auto form = text_keys::form::bytes15;
   ROOST_FN type operator()(std::string_view text) const {
     const std::size_t n = text.size();
     if (n > 15) return {{too_long, too_long}};
@@ -48,7 +48,7 @@ struct bytes15_key {
 };
 struct hash64_key {
   using type = std::uint64_t;
-  static constexpr bool exact = false;
+  static constexpr auto form = text_keys::form::hash64;
   std::uint64_t seed;
   type operator()(std::string_view text) const {
     return XXH3_64bits_withSeed(text.data(), text.size(), seed);
@@ -56,7 +56,7 @@ struct hash64_key {
 };
 struct hash128_key {
   using type = packed_key<2>;
-  static constexpr bool exact = false;
+  static constexpr auto form = text_keys::form::hash128;
   std::uint64_t seed;
   type operator()(std::string_view text) const {
     const auto hash = XXH3_128bits_withSeed(text.data(), text.size(), seed);
@@ -118,13 +118,13 @@ bool all_same(const host& cpu, const numbered_texts& all, const Text& text) {
 }
 
 /// Numbers texts by their keys; nothing if two different texts have the same key.
-template <class Key>
-std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column& texts,
-                                             const array<Key, host>& keys, text_keys::form form) {
+template <class KeyOf>
+std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column& texts, const KeyOf&,
+                                             const array<typename KeyOf::type, host>& keys) {
   auto distinct = unique_all(cpu, keys, {index_order::first_occurrence, true, true});
   numbered_texts result{std::move(distinct.first), std::move(distinct.inverse)};
   bool same = true;
-  if (text_keys::hashes(form))
+  if (text_keys::hashes(KeyOf::form))
     texts.with_layout([&](const auto& text) { same = all_same(cpu, result, text); });
   return same ? std::optional(std::move(result)) : std::nullopt;
 }
@@ -135,7 +135,8 @@ std::optional<few_rows> number_few_texts(const host& cpu, const text_column& tex
   std::optional<few_rows> result;
   texts.with_layout([&](const auto& text) {
     using layout = std::decay_t<decltype(text)>;
-    if constexpr (!std::is_same_v<layout, text_column> && !std::is_same_v<layout, coded_texts>) {
+    if constexpr (!text_keys::hashes(KeyOf::form) && !std::is_same_v<layout, text_column> &&
+                  !std::is_same_v<layout, coded_texts>) {
       auto few = number_few<typename KeyOf::type>(cpu, texts.size(),
                                                   values_at{[&](std::size_t i) { return key_of(text[i]); }});
       if (few) result = std::move(few->rows);
@@ -160,11 +161,10 @@ struct view_key {
     return {{low, high | std::uint64_t{0xFF} << 56}};
   }
 };
-struct write_view_key {
+struct key_of_view {
   const std::string_view* texts;
   view_key key_of;
-  packed_key<2>* to;
-  ROOST_FN void operator()(std::size_t i) const { to[i] = key_of(texts[i]); }
+  ROOST_FN packed_key<2> operator()(std::size_t i) const { return key_of(texts[i]); }
 };
 
 /// Whether two texts with the same key differ.
@@ -188,9 +188,7 @@ struct differs_from_first {
 template <class Place>
 array<packed_key<2>, Place> keys_of_views(const Place& place, std::span<const std::string_view> texts,
                                           std::uint64_t seed) {
-  array<packed_key<2>, Place> keys(place, texts.size());
-  place.for_each(keys.size(), write_view_key{texts.data(), {seed}, keys.data()});
-  return keys;
+  return array_of(place, texts.size(), key_of_view{texts.data(), {seed}});
 }
 
 inline constexpr std::uint64_t text_seeds = 16;  // so many collisions are no accident
@@ -219,34 +217,22 @@ inline text_keys::form shortest_form(const host& cpu, const text_column& all) {
 
 /// The same for texts of any length.
 inline std::optional<few_rows> number_few_texts(const host& cpu, const text_column& texts) {
-  switch (shortest_form(cpu, texts)) {
-    case text_keys::form::bytes7:
-      return number_few_texts(cpu, texts, bytes7_key{});
-    case text_keys::form::bytes15:
-      return number_few_texts(cpu, texts, bytes15_key{});
-    default:
-      return std::nullopt;
-  }
+  return with_key_of(shortest_form(cpu, texts), 0,
+                     [&](const auto& key_of) { return number_few_texts(cpu, texts, key_of); });
 }
 
-/// Calls done(key_of, form, seed) with a function that makes keys of the shortest form from texts; if it
-/// returns false, again with the next seed.
+/// Calls done(key_of, seed) with a function that makes keys of the shortest form from texts; if it returns
+/// false, again with the next seed.
 template <class Done>
 void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
   check_text_rows(all.size());
-  using form = text_keys::form;
-  switch (shortest_form(cpu, all)) {
-    case form::bytes7:
-      return static_cast<void>(done(bytes7_key{}, form::bytes7, 0));
-    case form::bytes15:
-      return static_cast<void>(done(bytes15_key{}, form::bytes15, 0));
-    default:
-      break;
-  }
+  const text_keys::form shortest = shortest_form(cpu, all);
+  if (!text_keys::hashes(shortest))
+    return with_key_of(shortest, 0, [&](const auto& key_of) { static_cast<void>(done(key_of, 0)); });
   // The probability that any two of 2^26 texts have the same 64-bit hash is 2^-13.
-  if (all.size() <= std::size_t{1} << 26 && done(hash64_key{0}, form::hash64, 0)) return;
+  if (all.size() <= std::size_t{1} << 26 && done(hash64_key{0}, 0)) return;
   for (std::uint64_t seed = 1; seed < text_seeds; ++seed) {
-    if (done(hash128_key{seed}, form::hash128, seed)) return;
+    if (done(hash128_key{seed}, seed)) return;
   }
   raise_equal_hashes();
 }
@@ -255,16 +241,12 @@ void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
 
 inline numbered_texts number_texts(const host& cpu, const text_column& texts) {
   numbered_texts result;
-  detail::with_keys_for(cpu, texts, [&](const auto& key_of, text_keys::form form, std::uint64_t) {
-    std::optional<numbered_texts> numbered;
-    if constexpr (std::decay_t<decltype(key_of)>::exact) {
-      if (auto few = detail::number_few_texts(cpu, texts, key_of)) {
-        array<std::uint32_t, host> first(cpu, few->size());
-        std::copy(few->first.begin(), few->first.end(), first.data());
-        numbered.emplace(numbered_texts{std::move(first), std::move(few->numbers)});
-      }
+  detail::with_keys_for(cpu, texts, [&](const auto& key_of, std::uint64_t) {
+    if (auto few = detail::number_few_texts(cpu, texts, key_of)) {
+      result = {copy_to(cpu, few->first), std::move(few->numbers)};
+      return true;
     }
-    if (!numbered) numbered = detail::number_by_keys(cpu, texts, detail::keys_of(cpu, texts, key_of), form);
+    auto numbered = detail::number_by_keys(cpu, texts, key_of, detail::keys_of(cpu, texts, key_of));
     if (numbered) result = std::move(*numbered);
     return numbered.has_value();
   });
@@ -285,14 +267,14 @@ numbered_views<Place> number_texts(const Place& place, std::span<const std::stri
 
 inline text_keys keys_of_texts(const host& cpu, const text_column& texts) {
   text_keys result;
-  detail::with_keys_for(cpu, texts, [&](const auto& key_of, text_keys::form form, std::uint64_t seed) {
+  detail::with_keys_for(cpu, texts, [&](const auto& key_of, std::uint64_t seed) {
     auto keys = detail::keys_of(cpu, texts, key_of);
-    if (text_keys::hashes(form)) {
-      auto numbered = detail::number_by_keys(cpu, texts, keys, form);
+    if (text_keys::hashes(key_of.form)) {
+      auto numbered = detail::number_by_keys(cpu, texts, key_of, keys);
       if (!numbered) return false;
       result.numbered = std::move(*numbered);
     }
-    result.made_of = form;
+    result.made_of = key_of.form;
     result.seed = seed;
     result.keys = std::move(keys);
     return true;

@@ -51,14 +51,16 @@ void check_order(index_order order, const char* where) {
                                      "first_occurrence or any"});
 }
 
-/// Orders the numbers of keys by the keys, and writes the keys.
+/// Orders the numbers of keys by the keys, and returns these.
 template <class Key, class Place>
-void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::uint32_t, Place>& numbers,
-                 Key* target) {
+array<Key, Place> sort_by_key(const Place& place, const array<Key, Place>& keys,
+                              array<std::uint32_t, Place>& numbers) {
+  array<Key, Place> result(place, numbers.size());
   const sized<number_by_key<Key>> pairs{{keys.data(), numbers.data()}, numbers.size()};
   const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
   using item = std::remove_cvref_t<decltype(*sorted.items())>;
-  place.for_each(numbers.size(), write_sorted<Key, item>{sorted.items(), target, numbers.data()});
+  place.for_each(numbers.size(), write_sorted<Key, item>{sorted.items(), result.data(), numbers.data()});
+  return result;
 }
 
 /// Marks where keys without an index occur first.
@@ -171,29 +173,21 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
   if (order == index_order::any && all) {
     result.keys = std::move(batch.keys);
   } else if (order != index_order::first_occurrence) {
-    auto fresh = [&] {
-      if (!all) {
-        return select_numbers<std::uint32_t>(place, batch.size,
-                                             is_value<std::uint32_t>{indices.data(), ~std::uint32_t{0}});
-      }
-      array<std::uint32_t, Place> every(place, batch.size);
-      write_numbers(place, every.size(), number<std::uint32_t>(), every.data());
-      return every;
-    }();
+    using is_new = is_value<std::uint32_t>;
+    auto fresh = all ? array_of(place, batch.size, number<std::uint32_t>())
+                     : select_numbers<std::uint32_t>(place, batch.size, is_new{indices.data(), ~0u});
     check(fresh.size());
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
-    result.keys = array<Key, Place>(place, fresh.size());
     if constexpr (std::is_integral_v<Key>) {
-      if (order == index_order::by_key) sort_by_key(place, batch.keys, fresh, result.keys.data());
+      if (order == index_order::by_key) result.keys = sort_by_key(place, batch.keys, fresh);
     }
     if (order == index_order::any)
-      write_numbers(place, fresh.size(), gather<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
+      result.keys = array_of(place, fresh.size(), gather<Key>{batch.keys.data(), fresh.data()});
     place.for_each(fresh.size(),
                    scatter{fresh.data(), number<std::uint32_t>{from_before}, result.index_of.data()});
   } else if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
     if (all && batch.size == sequence.size()) {  // all are distinct: they are in order
-      result.keys = array<Key, Place>(place, batch.size);
-      write_numbers(place, batch.size, element<Sequence>{sequence}, result.keys.data());
+      result.keys = array_of(place, batch.size, element<Sequence>{sequence});
       result.index_of = std::move(batch.first);
       result.each_item = true;
       return result;
@@ -201,8 +195,7 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
     marked_positions<Place> marked(place, sequence.size());
     place.for_each(batch.size, mark_first{batch.first.data(), all ? nullptr : indices.data(), marked.ref()});
     marked.rank(place, false);
-    std::uint64_t count = 0;
-    place.copy_to_host(&count, marked.before.data() + marked.words.size(), sizeof(count));
+    const std::uint64_t count = read_one(place, marked.before.data() + marked.words.size());
     check(count);
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
     place.for_each(batch.size,
@@ -217,12 +210,9 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
 template <class Place, class Batch, class Key>
 array<std::uint32_t, Place> indices_of_items(const Place& place, const Batch& batch, std::size_t n,
                                              const new_keys<Key, Place>& fresh) {
+  if (fresh.each_item) return array_of(place, n, number<std::uint32_t>());
   array<std::uint32_t, Place> result(place, n);
-  if (fresh.each_item) {
-    write_numbers(place, n, number<std::uint32_t>(), result.data());
-  } else {
-    batch.of_each_item(place, fresh.index_of.data(), result.data());
-  }
+  batch.of_each_item(place, fresh.index_of.data(), result.data());
   return result;
 }
 
@@ -244,13 +234,10 @@ template <class Place, class Batch, class Key>
 array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
                                            const new_keys<Key, Place>& fresh) {
   if (fresh.index_of.size() == 0) return std::move(batch.first);
+  if (fresh.each_item) return array_of(place, batch.size, number<std::uint32_t>());
   array<std::uint32_t, Place> result(place, batch.size);
-  if (fresh.each_item) {
-    write_numbers(place, result.size(), number<std::uint32_t>(), result.data());
-  } else {
-    place.for_each(batch.size, scatter{fresh.index_of.data(),
-                                       element<const std::uint32_t*>{batch.first.data()}, result.data()});
-  }
+  place.for_each(batch.size, scatter{fresh.index_of.data(), element<const std::uint32_t*>{batch.first.data()},
+                                     result.data()});
   return result;
 }
 
@@ -293,7 +280,8 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
 
 /// roost::unique_all, for the call `where`.
 template <class Place, class Keys>
-auto unique_all(const Place& place, const Keys& keys, const unique_options& wanted, const char* where) {
+unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                const unique_options& wanted, const char* where) {
   using key = element_of<Keys>;
   const auto sequence = as_sequence(keys);
   check_order<key>(wanted.order, where);
@@ -399,29 +387,6 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
   return indices_.size() == size() &&
          place.sum(size(), detail::good_index<typename map::ref_type, Key>{indices_.ref(), keys_.data(),
                                                                            counts_.data()}) == size();
-}
-
-template <class Place, class Keys>
-auto unique(const Place& place, const Keys& keys, index_order order) {
-  return std::move(detail::unique_all(place, keys, {order}, "roost::unique").keys);
-}
-
-template <class Place, class Keys>
-auto unique_inverse(const Place& place, const Keys& keys, index_order order) {
-  auto all = detail::unique_all(place, keys, {.order = order, .inverse = true}, "roost::unique_inverse");
-  return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.inverse)};
-}
-
-template <class Place, class Keys>
-auto unique_counts(const Place& place, const Keys& keys, index_order order) {
-  auto all = detail::unique_all(place, keys, {.order = order, .counts = true}, "roost::unique_counts");
-  return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.counts)};
-}
-
-template <class Place, class Keys>
-unique_keys<detail::element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
-                                                        const unique_options& wanted) {
-  return detail::unique_all(place, keys, wanted, "roost::unique_all");
 }
 
 template <class Place, class Keys>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "roost/detail/place/arrays.hpp"
 #include "roost/partition.hpp"
 
 // The passes of a partition, and the bodies of roost/partition.hpp.
@@ -287,13 +288,10 @@ auto checked_partition(const Place& place, const Source& source, const partition
   }
   constexpr partition_kind kind{.way_back = WayBack};
   if (options.room == room::slack) {
-    array<std::uint32_t, Place> overflowed(place, 1);
-    place.fill(overflowed.data(), 0, overflowed.bytes());
+    auto overflowed = zeros<std::uint32_t>(place, 1);
     auto result = partitioner<Place, Item, kind>(place, options.regions, room::slack, overflowed.data())
                       .run(source, region_of);
-    std::uint32_t count = 0;
-    place.copy_to_host(&count, overflowed.data(), sizeof(count));
-    if (count == 0) return result;
+    if (read_one(place, overflowed.data()) == 0) return result;
   }
   return partitioner<Place, Item, kind>(place, options.regions, room::exact, nullptr).run(source, region_of);
 }

@@ -1,8 +1,7 @@
 #pragma once
 
+#include "roost/detail/place/arrays.hpp"
 #include "roost/detail/place/look_back.hpp"
-#include "roost/detail/place/numbers.hpp"
-#include "roost/place.hpp"
 
 // Selects the numbers for which a predicate holds, in order.
 
@@ -52,25 +51,24 @@ template <class Place, class Holds, class Put>
 void select(const Place& place, std::size_t n, const Holds& holds, const Put& put) {
   using kernel = select_tiles<Holds, Put>;
   const std::size_t tiles = ceil_div<std::size_t>(n, kernel::tile);
-  array<std::uint64_t, Place> turns(place, earlier_teams::words(tiles));
-  place.fill(turns.data(), 0, turns.bytes());
+  auto turns = zeros(place, earlier_teams::words(tiles));
   const kernel run{n, holds, put, earlier_teams(turns.data())};
   place.launch(tiles, scratch_bytes_of(run), run);
 }
 
-template <class T>
-struct put_number {
+/// target[position] = f(i)
+template <class F, class T>
+struct put_at_position {
+  F f;
   T* target;
-  ROOST_FN void operator()(std::uint64_t position, std::uint64_t i) const {
-    target[position] = static_cast<T>(i);
-  }
+  ROOST_FN void operator()(std::uint64_t position, std::uint64_t i) const { target[position] = f(i); }
 };
 
 /// All i below n for which holds(i), ascending. Counts them first. Synchronises.
 template <class T, class Place, class Holds>
 array<T, Place> select_numbers(const Place& place, std::size_t n, const Holds& holds) {
   array<T, Place> result(place, place.sum(n, holds));
-  if (result.size() != 0) select(place, n, holds, put_number<T>{result.data()});
+  if (result.size() != 0) select(place, n, holds, put_at_position<number<T>, T>{{}, result.data()});
   place.synchronize();
   return result;
 }

@@ -34,6 +34,13 @@ struct is_other_value {
   ROOST_FN bool operator()(std::size_t i) const { return values[i] != unwanted; }
 };
 
+/// ends[i] - begins[i]
+struct length_of {
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return ends[i] - begins[i]; }
+};
+
 /// source[order[i]]
 template <class T, class Number = std::uint32_t>
 struct gather {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "roost/bulk.hpp"
+#include "roost/detail/place/arrays.hpp"
 #include "roost/detail/place/atomic.hpp"
 #include "roost/detail/table/probe.hpp"
 #include "roost/partition.hpp"
@@ -386,8 +387,7 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
                             const answers_from<Answer>& target, const Way& way, bool& begun) {
   using query = element_of<Queries>;
   constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
-  array<std::uint32_t, Place> overflowed(place, 1);
-  place.fill(overflowed.data(), 0, overflowed.bytes());
+  auto overflowed = zeros<std::uint32_t>(place, 1);
   partitioner<Place, pair<query, none>, kind> partitioner(place, regions, room::slack, overflowed.data());
   const auto parts =
       partitioner.run(alone<Queries>{queries}, order_of_queries<query>(ref.hash_order(regions)));

@@ -297,11 +297,7 @@ class arriving_items {
   std::size_t size() const { return size_; }
 
   /// Whether a part had too many pairs, so that some were not sent. Synchronises.
-  bool overflowed() const {
-    std::uint32_t word = 0;
-    me_.place().copy_to_host(&word, items_.overflowed(), sizeof(word));
-    return word != 0;
-  }
+  bool overflowed() const { return read_one(me_.place(), items_.overflowed()) != 0; }
 
   /// Splits arriving pairs into the regions of a table, and calls build(items, begins, ends, first region,
   /// number of regions) for complete regions. `overflowed`: as in a partitioner. Returns the bytes of

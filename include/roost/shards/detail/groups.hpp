@@ -68,9 +68,8 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
   const auto all = deliver(me, mine, me.gather(mine.counts));
   const std::size_t n = all.items.size();
   auto each = unique_all(place, keys_of(all), {.order = index_order::any, .first = true, .inverse = counted});
-  array<Total, place_type> totals(place, counted ? each.keys.size() : 0);
+  auto totals = zeros<Total>(place, counted ? each.keys.size() : 0);
   if constexpr (counted) {
-    place.fill(totals.data(), 0, totals.bytes());
     using item = std::remove_cvref_t<decltype(*all.items.data())>;
     place.for_each(n, add_count_of_item<item>{all.items.data(), each.inverse.data(), totals.data()});
   }
@@ -78,21 +77,18 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
     place.synchronize();
     return counted_keys<Key, Total, place_type>{std::move(each.keys), std::move(totals)};
   }
-  array<Total, place_type> of_first(place, n), sent(place, keys.size()), total(place, keys.size());
-  place.fill(of_first.data(), 0, of_first.bytes());
+  auto of_first = zeros<Total>(place, n);
+  array<Total, place_type> sent(place, keys.size()), total(place, keys.size());
   place.for_each(each.keys.size(),
                  write_total_at_first<Total>{each.first.data(), totals.data(), of_first.data()});
   send_back(me, all, of_first.data(), mine, sent.data());
   mine.parts.restore_each(place, sent.data(), put_to<Total>{total.data()}, nullptr);
   const auto first =
       select_numbers<std::uint32_t>(place, total.size(), is_other_value<Total>{total.data(), Total{}});
-  counted_keys<Key, Total, place_type> result{{place, first.size()}, {place, counted ? first.size() : 0}};
-  write_numbers(place, first.size(), gather<Key, std::uint32_t>{keys.data(), first.data()},
-                result.keys.data());
-  if constexpr (counted) {
-    write_numbers(place, first.size(), gather<std::uint64_t, std::uint32_t>{total.data(), first.data()},
-                  result.counts.data());
-  }
+  counted_keys<Key, Total, place_type> result;
+  result.keys = array_of(place, first.size(), gather<Key>{keys.data(), first.data()});
+  if constexpr (counted)
+    result.counts = array_of(place, first.size(), gather<std::uint64_t>{total.data(), first.data()});
   place.synchronize();
   return result;
 }
@@ -121,12 +117,6 @@ struct is_index_of_key {
 
 // The values of queries, from the owners of their keys.
 
-/// The number of values of item i.
-struct length_of_run {
-  const std::uint64_t* offsets;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return offsets[i + 1] - offsets[i]; }
-};
-
 /// The values of queries as they have arrived from the owners: for each query their begin and their number.
 template <class Value, class Place>
 struct runs_of_queries {
@@ -146,13 +136,11 @@ auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, c
   const auto found = table.match(place, keys_of(queries));
   auto [values] = room_for_matches<value>(place, found.size(), where);
   found.retrieve(place, values);
-  array<std::uint64_t, Place> lengths(place, n);
-  write_numbers(place, n, length_of_run{found.offsets().data()}, lengths.data());
+  const auto lengths = array_of(place, n, length_of{found.offsets().data(), found.offsets().data() + 1});
   const auto begins = copy_to(place, queries.begins);
-  array<std::uint64_t, Place> edges(place, shards + 1);
-  write_numbers(place, shards + 1,
-                gather<std::uint64_t, std::uint64_t>{found.offsets().data(), begins.data()}, edges.data());
-  const auto from = copy_to_host(place, edges);
+  const auto from = copy_to_host(
+      place, array_of(place, shards + 1,
+                      gather<std::uint64_t, std::uint64_t>{found.offsets().data(), begins.data()}));
 
   std::vector<std::uint64_t> values_for(shards);
   for (std::uint32_t s = 0; s < shards; ++s) values_for[s] = from[s + 1] - from[s];
@@ -230,11 +218,8 @@ typename Table::retrieved fetch_values(Me& me, const Table& table, std::uint64_t
   }();
   const std::size_t n = queries.size();
   array<std::uint64_t, place_type> offsets(place, n + 1);
-  place.fill(offsets.data() + n, 0, sizeof(std::uint64_t));
-  write_numbers(place, n, count_of_query{runs.counts.data(), numbers.data()}, offsets.data());
-  place.exclusive_scan(offsets.data(), offsets.data(), n + 1);
-  std::uint64_t total = 0;
-  place.copy_to_host(&total, offsets.data() + n, sizeof(total));
+  write_offsets(place, n, count_of_query{runs.counts.data(), numbers.data()}, offsets.data());
+  const std::uint64_t total = read_one(place, offsets.data() + n);
   auto [values] = room_for_matches<value>(place, total, where);
   expand(place, offsets.data(), n, total,
          copy_run<value>{runs.begins.data(), numbers.data(), runs.values.data(), values.data()});

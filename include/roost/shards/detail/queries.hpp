@@ -94,8 +94,7 @@ class sample_of_queries {
   template <class Queries>
   sample_of_queries(const Place& place, const Queries& queries, std::size_t n, std::uint64_t regions,
                     std::uint64_t seed)
-      : n_(n), frequent_({seed, 2}), outcome_(place, 1) {
-    place.fill(outcome_.data(), 0, outcome_.bytes());
+      : n_(n), frequent_({seed, 2}), outcome_(zeros<sample_outcome>(place, 1)) {
     if (queries.size() < larger<std::size_t>(shards_tuning<Place>::sampled_from, sample)) return;
     const double mean = static_cast<double>(n) / static_cast<double>(regions);
     const double spare = static_cast<double>(with_slack(mean, n)) - mean;
@@ -151,8 +150,7 @@ struct frequent_queries {
     const std::size_t n = queries.size();
     if (n < least) return;
     const std::size_t size = smaller(n, std::clamp<std::size_t>(n / 16, 1 << 13, sample_most));
-    array<Key, Place> sample(place, size);
-    write_numbers(place, size, item_of_sample<Queries>{queries, n / size}, sample.data());
+    const auto sample = array_of(place, size, item_of_sample<Queries>{queries, n / size});
     const auto each =
         unique_all(place, as_sequence(sample), {.order = index_order::any, .counts = true}, "roost::find");
     const std::uint64_t rare = place.sum(each.keys.size(), rare_counts{each.counts.data(), least});
@@ -162,8 +160,7 @@ struct frequent_queries {
     const auto chosen =
         select_numbers<std::uint32_t>(place, each.keys.size(), is_frequent{each.counts.data(), least});
     if (chosen.size() == 0) return;
-    keys = {place, chosen.size()};
-    write_numbers(place, chosen.size(), gather<Key>{each.keys.data(), chosen.data()}, keys.data());
+    keys = array_of(place, chosen.size(), gather<Key>{each.keys.data(), chosen.data()});
     numbers.emplace(place, keys, numbers_to<std::uint32_t>(keys.size()));
   }
 
@@ -428,8 +425,7 @@ class lookup_by_owners {
     const answering run{frequent.numbers->ref(), kept.data(), queries, n, target, rest.data(),
                         numbers.data(),          size.data()};
     place_.launch(ceil_div<std::size_t>(n, answering::tile), scratch_bytes_of(run), run);
-    std::uint64_t left = 0;
-    place_.copy_to_host(&left, size.data(), sizeof(left));
+    const std::uint64_t left = read_one(place_, size.data());
     held_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();
     send_rare(batch, frequent.copies, slice(as_sequence(rest), 0, left),
               {answer_, target.first, numbers.data()});

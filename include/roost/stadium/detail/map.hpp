@@ -77,13 +77,11 @@ class stadium_table {
 
   template <class Queries>
   lookup_costs costs(const Place& place, const Queries& queries) const {
-    array<std::uint64_t, Place> sums(place, 4);
-    array<std::uint32_t, Place> most(place, 1);
-    place.fill(sums.data(), 0, sums.bytes());
-    place.fill(most.data(), 0, most.bytes());
+    auto sums = zeros(place, 4);
+    auto most = zeros<std::uint32_t>(place, 1);
     place.for_each(queries.size(), add_cost<reader_type, Queries>{ref(), queries, sums.data(), most.data()});
     const auto sum = copy_to_host(place, sums);
-    return {queries.size(), sum[0], sum[1], sum[2], sum[3], copy_to_host(place, most)[0]};
+    return {queries.size(), sum[0], sum[1], sum[2], sum[3], read_one(place, most.data())};
   }
 
   /// Whether no ticket is in a transient state, and none is outside the slots.
@@ -189,8 +187,7 @@ class stadium_table {
 
   void sweep(const Place& place) {
     auto regions = copy_to(place, swept_regions(place));
-    array<std::uint32_t, Place> passed_slots(place, ceil_div<std::size_t>(capacity(), 32));
-    place.fill(passed_slots.data(), 0, passed_slots.bytes());
+    auto passed_slots = zeros<std::uint32_t>(place, ceil_div<std::size_t>(capacity(), 32));
     forget();
     const calls_between_pieces none(nullptr);
     place.for_each(words_.size(),
@@ -388,9 +385,7 @@ class stadium_table {
                     launch_tiles(place, here, some_items{parts.items(), {}, begin, n}, change,
                                  {left.data(), left.size(), counted.data()});
                   });
-      put_counts all;
-      place.copy_to_host(&all, counted.data(), sizeof(all));
-      return all;
+      return read_one(place, counted.data());
     });
     if (sum.left == 0) return;
     if (sum.left <= left.size())
@@ -450,14 +445,12 @@ class stadium_table {
 
   /// How many keys may find no room in their part of a larger table.
   std::size_t left_most(const Place& place, const stadium_table& target, std::uint32_t parts) const {
-    array<std::uint32_t, Place> keys(place, target.plan_.regions);
-    array<std::uint64_t, Place> left(place, 1);
-    place.fill(keys.data(), 0, keys.bytes());
-    place.fill(left.data(), 0, left.bytes());
+    auto keys = zeros<std::uint32_t>(place, target.plan_.regions);
+    auto left = zeros(place, 1);
     place.for_each(capacity(),
                    count_left_most<ref_type>{ref(), target.ref(), capacity() / parts,
                                              target.plan_.regions / parts, keys.data(), left.data()});
-    return copy_to_host(place, left)[0];
+    return read_one(place, left.data());
   }
 
   /// Grows in place: moves the keys to more regions of the same number of slots. The host memory of the
