@@ -280,7 +280,7 @@ class Stage:
         return brief
 
     def python(self):
-        """The Python reference: a page for each module that has names of its own, functions before classes."""
+        """The Python reference: a page for each module with names of its own, functions before classes."""
         text, pages, seen = "# Python reference\n\n| module | |\n|---|---|\n", [], set()
         for name in python_modules():
             with mock(MOCKED):
