@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "roost/detail/place/numbers.hpp"
+#include "roost/detail/place/arrays.hpp"
 #include "roost/detail/place/reachable.hpp"
 #include "roost/embedding/detail/rows.hpp"
 
