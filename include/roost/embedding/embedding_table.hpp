@@ -180,9 +180,7 @@ class embedding_table {
 
  private:
   const detail::embedding_view<Value>& view() const { return memory_.view; }
-  detail::embedding_state state(const Place& place) const {
-    return detail::read_one(place, view().state);
-  }
+  detail::embedding_state state(const Place& place) const { return detail::read_one(place, view().state); }
   void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             detail::step_kind<Value> how);
   template <class Keys>
