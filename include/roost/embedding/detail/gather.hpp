@@ -130,7 +130,7 @@ void run_gather(const Place& place, const embedding_view<Value>& table, const em
 /// later.
 template <int Width, class Value>
 struct find_and_gather {
-  static constexpr int threads = find_embeddings::threads, teams_at_once = 3;
+  static constexpr int threads = find_embeddings::threads, teams_at_once = 4;
 
   find_embeddings find;
   rows_of_ids<Width, Value> of;

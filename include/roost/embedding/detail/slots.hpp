@@ -11,8 +11,8 @@
 
 namespace roost::detail {
 
-/// What the steps of a lookup write for an id instead of a slot: no_slot, or, with bit is_missing, the
-/// position of its key among the missing ones.
+/// What the steps of a lookup write for an id instead of a slot: no_slot, or, with bit is_missing, the number
+/// of the id that claimed its key.
 inline constexpr std::uint32_t no_slot = ~0u, is_missing = 1u << 31;
 
 struct embedding_key {
@@ -102,13 +102,21 @@ struct some_tags {
 
   /// A slot with the tag of a key, or no_slot; `has_more`: there may be more.
   ROOST_FN std::uint32_t first(const embedding_slots::home& home, std::uint32_t lane, bool& has_more) const {
-    for (int four = 0; four < words / 4; ++four) {
-      const std::uint32_t equal = equal_tags(four, home.tag);
-      has_more = (equal & (equal - 1)) != 0 || four + 1 < words / 4;
-      if (equal != 0) return slot_of(home, lane, four, equal);
-    }
+    std::uint32_t found = 0;
+    int place = 0;
     has_more = false;
-    return no_slot;
+    ROOST_UNROLL
+    for (int four = 0; four < words / 4; ++four) {
+      if (Lanes == 1 && found != 0) {  // on a GPU, lanes would wait for each other anyway
+        has_more = true;
+        break;
+      }
+      const std::uint32_t equal = equal_tags(four, home.tag);
+      has_more = has_more || (equal & (equal - 1)) != 0 || (found != 0 && equal != 0);
+      if (found == 0) place = four;
+      if (found == 0) found = equal;
+    }
+    return found != 0 ? slot_of(home, lane, place, found) : no_slot;
   }
 
   /// The slot of a key, or no_slot.
@@ -142,16 +150,18 @@ struct some_tags {
   }
 };
 
-/// Keys of a batch that a lookup claims, those that are missing or all: a table of claims, and the chain of
-/// the missing keys of each bucket.
+/// Keys of a batch that a lookup claims, those that are missing or all: for each key, one of its ids claims
+/// it. The missing keys of each bucket are in a chain.
 struct claimed_keys {
-  std::uint64_t size = 0;           // of the next five
-  std::uint32_t* claims = nullptr;  // the number of an id with this key, plus 1; 0: none
-  std::uint32_t* next = nullptr;    // missing key of the bucket: its position plus 1; 0: none
-  std::uint32_t* slots = nullptr;   // the slot that the key has or gets; with is_missing: another key lost it
-  embedding_key* keys = nullptr;    // the key; or the key that lost the slot
+  std::uint64_t size = 0;           // of the next
+  std::uint32_t* claims = nullptr;  // by hash: the number of the id that claimed the key, plus 1; 0: none
+  // By the number of the id that claimed the key:
+  std::uint32_t* next = nullptr;   // missing key of the bucket: the number of its id plus 1; 0: none
+  std::uint32_t* slots = nullptr;  // the slot that the key has or gets; with is_missing: another key lost it
+  embedding_key* lost = nullptr;   // the key that lost the slot
+  std::uint32_t* last = nullptr;   // the number of the last id with the key, plus 1; or null
   std::uint32_t* weights = nullptr;  // the key's lookups in this batch, or its greatest score; or null
-  std::uint32_t* heads = nullptr;    // of each bucket: the first position plus 1; 0: none
+  std::uint32_t* heads = nullptr;    // of each bucket: the number of an id plus 1; 0: none
   std::uint32_t* any = nullptr;      // not 0: some key is missing
 };
 
@@ -184,12 +194,13 @@ ROOST_FN T of_lane([[maybe_unused]] int lane, T value) {
 /// The least of the neighbours' numbers, for all of them.
 template <class Team>
 ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
-#if ROOST_ON_DEVICE
+#if ROOST_ON_DEVICE && __CUDA_ARCH__ >= 800
+  const auto high = static_cast<std::uint32_t>(mine >> 32), least = __reduce_min_sync(~0u, high);
+  const std::uint32_t low = __reduce_min_sync(~0u, high == least ? static_cast<std::uint32_t>(mine) : ~0u);
+  mine = std::uint64_t{least} << 32 | low;
+#elif ROOST_ON_DEVICE
   ROOST_UNROLL
-  for (int apart = 16; apart != 0; apart /= 2) {
-    const std::uint64_t other = __shfl_xor_sync(~0u, mine, apart);
-    mine = smaller(mine, other);
-  }
+  for (int apart = 16; apart != 0; apart /= 2) mine = smaller(mine, __shfl_xor_sync(~0u, mine, apart));
 #endif
   return mine;
 }
@@ -197,8 +208,8 @@ ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
 /// Finds the slot of each id of a batch, or no_slot. A key that is found is marked with the step, if there is
 /// one.
 struct find_embeddings {
-  static constexpr int threads = 256, teams_at_once = 4;
-  static constexpr int at_once = 4;  // ids whose tags are read together
+  static constexpr int threads = 256, teams_at_once = 2;
+  static constexpr int at_once = 2;  // ids whose tags are read together
 
   /// Ids of a team.
   template <class Place>
@@ -210,28 +221,24 @@ struct find_embeddings {
   const std::uint32_t* step = nullptr;   // or null: nothing changes
   std::uint32_t* any_missing = nullptr;  // if `step` is not null: becomes 1 if some key is not found
 
-  /// A group of eight lanes takes eight ids: each lane hashes one, and all lanes search for each.
+  /// Two lanes take two ids: each lane hashes one, and both search for each. On a host, one does.
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    constexpr int lanes = Team::size == 1 ? 1 : 8, of_group = lanes == 1 ? at_once : lanes;
+    constexpr int lanes = Team::size == 1 ? 1 : at_once;
     constexpr std::size_t mine = tile<typename Team::place>;
     const auto rank = static_cast<std::uint32_t>(team.rank());
     const std::uint32_t lane = rank % lanes;
     for (std::size_t first = index * mine + rank / lanes * lanes; first < (index + 1) * mine;
-         first += of_group * Team::size / lanes) {
+         first += at_once * Team::size / lanes) {
       const wanted_key own = key_of(first + lane);
+      wanted_key wanted[at_once];
+      some_tags<lanes> tags[at_once];
       ROOST_UNROLL
-      for (int half = 0; half < of_group; half += at_once) {
-        wanted_key wanted[at_once];
-        some_tags<lanes> tags[at_once];
-        ROOST_UNROLL
-        for (int k = 0; k < at_once; ++k) {
-          wanted[k] =
-              lanes > 1 ? key_of_lane<lanes>(half + k, own) : key_of(first + static_cast<std::size_t>(k));
-          tags[k] = some_tags<lanes>(table, wanted[k].home.bucket, lane);
-        }
-        finish(team, first + static_cast<std::size_t>(half), wanted, tags, lane);
+      for (int k = 0; k < at_once; ++k) {
+        wanted[k] = lanes > 1 ? key_of_lane<lanes>(k, own) : key_of(first + static_cast<std::size_t>(k));
+        tags[k] = some_tags<lanes>(table, wanted[k].home.bucket, lane);
       }
+      finish(team, first, wanted, tags, lane);
     }
   }
 
@@ -291,51 +298,51 @@ struct find_embeddings {
   }
 };
 
-/// Claims the keys of ids that were not found, or all, and writes is_missing with the position where the id's
-/// slot will be.
+/// Claims the keys of ids that were not found, or all, and writes is_missing with the number of the id that
+/// claimed the key: the id's slot will be there.
 struct claim_keys {
   embedding_slots table;
   embedding_ids ids;
   std::uint32_t* found;
   claimed_keys claimed;
   lookup_sketch sketch;
-  bool all;  // the last id of a key claims it
 
   ROOST_FN void operator()(std::size_t i) const {
+    const bool all = claimed.last != nullptr;
     if (!all && *claimed.any == 0) return;
     const std::uint32_t slot = found[i];
     if (!all && slot != no_slot) return;
     const embedding_key key = ids[i];
     if (sketch.counters != nullptr && slot == no_slot) sketch.add(key);
-    const auto mine = static_cast<std::uint32_t>(i) + 1;
+    const auto mine = static_cast<std::uint32_t>(i);
+    std::uint32_t owner = mine;
     auto position = static_cast<std::uint32_t>(split_hash(mix64(key.hash, 1), claimed.size).digit);
     for (;; position = position + 1 == claimed.size ? 0 : position + 1) {
       std::uint32_t other = peek(claimed.claims[position]);
-      if (other == 0) other = shared_access::compare_exchange(claimed.claims + position, 0u, mine);
+      if (other == 0) other = shared_access::compare_exchange(claimed.claims + position, 0u, mine + 1);
       if (other == 0) {
-        begin(position, key, slot);
+        begin(mine, key, slot);
         break;
       }
-      if (ids[other - 1] == key) {
-        if (all) fetch_max(claimed.claims[position], mine);
-        break;
-      }
+      owner = other - 1;
+      if (ids[owner] == key) break;
+      owner = mine;
     }
-    found[i] = position | is_missing;
+    found[i] = owner | is_missing;
+    if (all) fetch_max(claimed.last[owner], mine + 1);
     if (claimed.weights == nullptr) return;
     if (ids.scores == nullptr) {
-      fetch_add(claimed.weights[position], 1u);
+      fetch_add(claimed.weights[owner], 1u);
     } else {
-      fetch_max(claimed.weights[position], ids.scores[i]);
+      fetch_max(claimed.weights[owner], ids.scores[i]);
     }
   }
 
  private:
-  ROOST_FN void begin(std::uint32_t position, const embedding_key& key, std::uint32_t slot) const {
-    claimed.slots[position] = slot;
-    if (slot != no_slot) return;
-    claimed.keys[position] = key;
-    claimed.next[position] = exchange(claimed.heads[table.home_of(key.hash).bucket], position + 1);
+  ROOST_FN void begin(std::uint32_t mine, const embedding_key& key, std::uint32_t slot) const {
+    claimed.slots[mine] = slot;
+    if (slot == no_slot)
+      claimed.next[mine] = exchange(claimed.heads[table.home_of(key.hash).bucket], mine + 1);
   }
 };
 

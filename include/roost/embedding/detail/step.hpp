@@ -39,7 +39,7 @@ struct begin_claims {
 template <int Width, class Value>
 struct settle_claims {
   static constexpr int threads = 256;
-  static constexpr std::uint32_t tile = 2048;
+  static constexpr std::uint32_t tile = 512;
 
   embedding_view<Value> table;
   claimed_keys claimed;
@@ -90,7 +90,9 @@ struct settle_claims {
     if (found[i] == no_slot || (found[i] & is_missing) == 0) return;
     const std::uint32_t position = found[i] & ~is_missing, slot = claimed.slots[position];
     const bool has_row = slot < no_slot - 1;
-    const auto claims = [&] { return has_row && claimed.claims[position] == i + 1; };
+    const auto claims = [&] {
+      return has_row && (claimed.last != nullptr ? claimed.last[position] == i + 1 : position == i);
+    };
     found[i] = has_row ? slot & ~is_missing : no_slot;
     if (!has_row) team.fetch_add(parts.counts[no_slot - slot], 1u);
     if ((slot & is_missing) != 0 && claims()) parts.evictions[team.fetch_add(parts.counts[2], 1u)] = position;
@@ -113,7 +115,7 @@ struct settle_claims {
   template <class Team>
   ROOST_FN void hand_out(const Team& team, const pieces& parts) const {
     for_each_of(team, parts.counts[2], [&](std::uint32_t k) {
-      const embedding_key key = claimed.keys[parts.evictions[k]];
+      const embedding_key key = claimed.lost[parts.evictions[k]];
       const std::uint64_t number = parts.kept[1] + k;
       if (how.evicted_keys != nullptr) how.evicted_keys[parts.kept[0] + k] = key;
       if (table.remembered != nullptr && number < table.options.keep_evicted) table.remembered[number] = key;
@@ -151,23 +153,25 @@ void run_step(const Place& place, const embedding_view<Value>& table, const embe
   // Allocates memory for missing keys while a GPU searches.
   const bool assigns = how.given != nullptr, weighs = table.slots.scores != nullptr,
              fetches = table.rows.far != nullptr && how.fetches && !assigns;
-  const std::size_t size = larger<std::size_t>(2 * ids.n, 128), zeros = weighs ? 2 * size : size;
-  array<embedding_key, Place> keys(place, size);
-  array<std::uint32_t, Place> memory(place, zeros + 2 * size);
+  const std::size_t size = larger<std::size_t>(2 * ids.n, 128), n = ids.n + ids.n % 2,
+                    zeros = size + (weighs ? n : 0) + (assigns ? n : 0);
+  array<embedding_key, Place> lost(place, n);
+  array<std::uint32_t, Place> memory(place, zeros + 2 * n);
   waiting_rows<Place> waiting(place, table.cache, fetches ? ids.n : 0);
   std::uint32_t *const claims = memory.data(), *const next = claims + zeros;
   const claimed_keys claimed{.size = size,
                              .claims = claims,
                              .next = next,
-                             .slots = next + size,
-                             .keys = keys.data(),
+                             .slots = next + n,
+                             .lost = lost.data(),
+                             .last = assigns ? next - n : nullptr,
                              .weights = weighs ? claims + size : nullptr,
                              .heads = table.heads,
                              .any = &state->any_missing};
   place.for_each(zeros / 2, begin_claims{reinterpret_cast<std::uint64_t*>(claims),
                                          assigns ? nullptr : &state->any_missing});
-  place.for_each(ids.n, claim_keys{table.slots, ids, found, claimed, table.sketch, assigns});
-  const place_missing<Value> fill{table, claimed, how};
+  place.for_each(ids.n, claim_keys{table.slots, ids, found, claimed, table.sketch});
+  const place_missing<Value> fill{table, ids, claimed, how};
   place.launch(ceil_div<std::size_t>(table.slots.buckets, fill.template tile<Place>), scratch_bytes_of(fill),
                fill);
   const auto settle = [&](auto width) {
