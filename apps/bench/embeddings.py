@@ -12,6 +12,12 @@ of the last one against a lookup. Needs a GPU of 28 GB, torch, and roost's modul
 With --cache, rows lie in pinned memory of the host, and the GPU has room for a share of those that the 100
 batches look up. --prefetch brings the rows of the next batch beside the backward pass. --snapshot FILE times
 steps while a thread writes the table to a file.
+
+    python3 apps/bench/embeddings.py --insert 8 --rows 134217728
+
+This is HierarchicalKV's test instead: batches of 2^20 different ids with rows of 8 floats, 60 % of them those of
+the batch before, into a table that is full, so that the others take rows of other ids (LRU; the ids that lose
+theirs are remembered). The rows of each batch are then looked up and verified.
 """
 
 import argparse
@@ -88,6 +94,51 @@ def write_beside(table, steps, file):
     }
 
 
+def measure_inserts(dim, rows, calls=20):
+    """Inserts into a full table, and lookups, in 2^30 ids a second: of the calls' median times."""
+    count, kept = 2**20, 6 * 2**20 // 10
+    table = roost.torch.Table(dim, rows, optimizer="sgd", keep_evicted=count, device="cuda")
+    table.eval()
+    mixed = torch.arange(count, device="cuda") * 0x9E3779B1 % count
+
+    def rows_of(ids):
+        return (ids % 2**20).float()[:, None] + torch.arange(dim, device="cuda")
+
+    first = 0
+    while first < 1.5 * rows:
+        ids = torch.arange(first, first + count, device="cuda")
+        table.insert(ids, rows_of(ids))
+        first += count
+    inserts, finds, evicted = [], [], 0
+    for call in range(calls):
+        new = torch.arange(first, first + count - kept, device="cuda")
+        ids = torch.cat([ids[:kept], new])[(mixed + call) % count]
+        given = rows_of(ids)
+        table.evicted()
+        torch.cuda.synchronize()
+        a = event()
+        table.insert(ids, given)
+        b = event()
+        found_rows, found = table.find(ids)
+        c = event()
+        torch.cuda.synchronize()
+        inserts.append(a.elapsed_time(b))
+        finds.append(b.elapsed_time(c))
+        assert found.all() and torch.equal(found_rows, given), "rows are not those that were inserted"
+        evicted += len(table.evicted()[0])
+        first += count - kept
+    rate = [count / sorted(times)[calls // 2] / 1e-3 / 2**30 for times in (inserts, finds)]
+    return {
+        "device": torch.cuda.get_device_name(),
+        "dim": dim,
+        "rows": table.capacity,
+        "load": round(len(table) / table.capacity, 5),
+        "evicted_a_call": evicted // calls,
+        "insert_2^30_a_second": round(rate[0], 3),
+        "find_with_rows_2^30_a_second": round(rate[1], 3),
+    }
+
+
 def event():
     made = torch.cuda.Event(enable_timing=True)
     made.record()
@@ -104,7 +155,11 @@ def main():
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--snapshot", metavar="FILE", help="written while steps go on")
     parser.add_argument("--json", help="a file for the figures")
+    parser.add_argument("--insert", type=int, metavar="DIM", help="measure inserts into a full table instead")
     wanted = parser.parse_args()
+    if wanted.insert:
+        print(json.dumps(measure_inserts(wanted.insert, wanted.rows or wanted.ids), indent=1))
+        return
 
     all_ids = batches(wanted.ids, wanted.steps)
     hbm_rows = None
