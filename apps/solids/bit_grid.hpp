@@ -58,9 +58,8 @@ struct fill_row {
 };
 
 /// Sets the bits of column i of a solid; all are 0 before.
-template <class Place>
 struct fill_column {
-  column_ref<Place> solid;
+  column_directory solid;
   bit_rows rows;
   std::uint32_t* bits;
   ROOST_FN void operator()(std::size_t i) const {

@@ -4,8 +4,8 @@
 #include "roost/kernels.hpp"
 
 /// \file
-/// Solids and surfaces as columns of voxels: a frozen_multimap from column to heights. Solids are combined,
-/// measured and viewed column by column; no dense grid is used.
+/// Solids and surfaces as columns of voxels, which are combined, measured and viewed one by one; no dense
+/// grid is used.
 
 namespace roost::tools {
 
@@ -16,27 +16,13 @@ template <class Place>
 using column_map = frozen_multimap<std::uint32_t, std::uint16_t, Place>;
 using column_run = value_run<std::uint16_t>;
 
-/// The columns of one solid or surface. A map may hold the columns of several, with different tags: numbers
-/// above the 24 bits of a column.
-template <class Place>
-class column_ref {
- public:
-  column_ref(const typename column_map<Place>::ref_type& all, std::uint32_t tag = 0) : all_(all), tag_(tag) {}
-  /// The heights of column (u, v).
-  ROOST_FN column_run find(std::uint32_t u, std::uint32_t v) const {
-    return all_.find(tag_ | column_key(u, v));
-  }
-
- private:
-  typename column_map<Place>::ref_type all_;
-  std::uint32_t tag_;
-};
-
-/// The same through a directory: a word for each column of the grid with the position of its heights. If all
-/// columns are read, each also by its neighbours, reading these words in order is several times as fast as
-/// looking up each column.
+/// The columns of one solid or surface: a directory has a word for each column of the grid with the position
+/// of its heights. If all columns are read, each also by its neighbours, reading these words in order is
+/// several times as fast as looking up each column in a map.
 class column_directory {
  public:
+  /// Columns that are all empty.
+  column_directory() : words_(nullptr), heights_(nullptr), grid_(0) {}
   /// `words`: of column (u, v), words[u * grid + v].
   column_directory(const std::uint64_t* words, const std::uint16_t* heights, std::uint32_t grid)
       : words_(words), heights_(heights), grid_(grid) {}
@@ -44,7 +30,9 @@ class column_directory {
   ROOST_FN static std::uint64_t word(std::uint64_t first, std::uint64_t count) {
     return first << count_bits | count;
   }
+  /// The heights of column (u, v); none outside of the grid.
   ROOST_FN column_run find(std::uint32_t u, std::uint32_t v) const {
+    if (u >= grid_ || v >= grid_) return {};
     const std::uint64_t word = words_[std::size_t{u} * grid_ + v];
     return {heights_ + (word >> count_bits), word & ((1u << count_bits) - 1)};
   }
@@ -57,22 +45,57 @@ class column_directory {
   std::uint32_t grid_;
 };
 
-/// Writes the directory of a solid whose heights are in order: each column is looked up once.
+/// Writes the directory of a map whose heights are in order: each column is looked up once.
 template <class Place>
-struct list_columns {
-  column_ref<Place> columns;
+struct list_map {
+  typename column_map<Place>::ref_type columns;
   const std::uint16_t* heights;  // of the map
   std::uint32_t grid;
   std::uint64_t* words;
 
   ROOST_FN void operator()(std::size_t i) const {
     const column_run run =
-        columns.find(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid));
+        columns.find(column_key(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid)));
     // After as many heights as there are voxels, all values are no_height.
     words[i] = run.empty() ? 0
                            : column_directory::word(static_cast<std::uint64_t>(run.begin() - heights),
                                                     kernels::smaller<std::uint64_t>(run.size(), grid));
   }
+};
+/// Writes the directory of heights that lie one column after the other.
+struct list_offsets {
+  const std::uint64_t* offsets;
+  std::uint64_t* words;
+  ROOST_FN void operator()(std::size_t i) const {
+    words[i] = column_directory::word(offsets[i], offsets[i + 1] - offsets[i]);
+  }
+};
+
+/// The columns of solids or surfaces in a grid, in memory of a place.
+template <class Place>
+struct column_set {
+  std::uint32_t grid = 0;
+  array<std::uint64_t, Place> words;  // the directories of all, one after the other
+  array<std::uint16_t, Place> heights;
+  column_map<Place> map;  // or null, and the heights are in it
+
+  column_set() = default;
+  /// Of a map whose heights are in order. Asynchronous on cuda.
+  column_set(const Place& place, std::uint32_t side, column_map<Place> of)
+      : grid(side), words(place, std::size_t{side} * side), map(std::move(of)) {
+    place.for_each(words.size(), list_map<Place>{map.ref(), map.values().data(), grid, words.data()});
+  }
+  /// Of heights one column after the other. Asynchronous on cuda.
+  column_set(const Place& place, std::uint32_t side, const std::uint64_t* offsets,
+             array<std::uint16_t, Place> of)
+      : grid(side), words(place, std::size_t{side} * side), heights(std::move(of)) {
+    place.for_each(words.size(), list_offsets{offsets, words.data()});
+  }
+
+  column_directory ref(std::size_t i = 0) const {
+    return {words.data() + i * grid * grid, heights.size() != 0 ? heights.data() : map.values().data(), grid};
+  }
+  std::size_t bytes() const { return words.bytes() + heights.bytes() + map.bytes(); }
 };
 
 inline constexpr std::uint16_t no_height = 0xffff;
@@ -118,7 +141,7 @@ struct order_crossings {
   bool doubts;  ///< no_answer for columns that end inside
   std::uint32_t grid;
 
-  ROOST_FN std::uint64_t operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
+  ROOST_FN std::uint64_t operator()(std::uint16_t* values, std::uint64_t n) const {
     sort_few(values, n);
     std::int64_t around = 0;
     bool inside = false;
@@ -142,7 +165,7 @@ struct order_crossings {
 
 /// Sorts marks and removes repetitions. Returns how many are left.
 struct order_voxels {
-  ROOST_FN std::uint64_t operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
+  ROOST_FN std::uint64_t operator()(std::uint16_t* values, std::uint64_t n) const {
     sort_few(values, n);
     std::uint64_t to = 0;
     for (std::uint64_t i = 0; i < n; ++i) {
@@ -153,12 +176,17 @@ struct order_voxels {
   }
 };
 
-/// The tags of the solid and the surface of mesh i; there are fewer than 2^6 meshes.
+/// Orders the columns of a map: `order` is order_crossings or order_voxels.
+template <class Order>
+struct order_values {
+  Order order;
+  ROOST_FN void operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
+    order(values, n);
+  }
+};
+
+/// Keys of a frame have tags in the bits above those of a column: the number of the solid or surface.
 inline constexpr int tag_shift = 24;
-ROOST_FN constexpr std::uint32_t solid_tag(std::size_t i) {
-  return static_cast<std::uint32_t>(2 * i) << tag_shift;
-}
-ROOST_FN constexpr std::uint32_t surface_tag(std::size_t i) { return solid_tag(i) | 1u << tag_shift; }
 
 /// The marks of a frame for the triangles of one or two meshes, the second mesh's after the first's: the
 /// crossings of their solids and, if requested, the voxels of their surfaces, with their tags.
@@ -197,19 +225,85 @@ struct tagged_marks {
   };
 };
 
-/// Turns the marks of solids and surfaces in one map into their heights, and writes their directories.
-struct order_tagged {
-  order_crossings solid;
-  const std::uint16_t* values_of_map;
-  std::uint64_t* directories;  // of tag 0, 1 and so on; or null
+template <class F>
+struct counted_items {
+  static constexpr int threads = 256;
+  static constexpr std::size_t teams = 1024;
 
-  ROOST_FN void operator()(const std::uint32_t& key, std::uint16_t* values, std::uint64_t n) const {
-    const std::uint32_t tag = key >> tag_shift, column = key & ((1u << tag_shift) - 1);
-    const std::uint64_t count = tag % 2 == 0 ? solid(key, values, n) : order_voxels()(key, values, n);
-    if (directories == nullptr) return;
-    const std::size_t u = column >> 12, v = column & 4095;
-    directories[(std::size_t{tag} * solid.grid + u) * solid.grid + v] =
-        column_directory::word(static_cast<std::uint64_t>(values - values_of_map), count);
+  const std::uint64_t* count;
+  std::uint64_t room;
+  F f;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const std::uint64_t n = kernels::smaller(*count, room), first = n * index / teams,
+                        end = n * (index + 1) / teams;
+    kernels::for_each_of(team, static_cast<std::uint32_t>(end - first),
+                         [&](std::uint32_t i) { f(first + i); });
+  }
+};
+/// f(i) for all i below *count, which is in memory of the place, and below `room`. Asynchronous on cuda.
+template <class Place, class F>
+void for_each_counted(const Place& place, const std::uint64_t* count, std::uint64_t room, const F& f) {
+  place.launch(counted_items<F>::teams, 0, counted_items<F>{count, room, f});
+}
+
+/// The marks of a frame, and where they go: each to the heights of its column, in any order.
+struct frame_columns {
+  const std::uint32_t* keys;
+  const std::uint16_t* values;
+  std::uint32_t grid;
+  std::uint64_t* starts;  // of the heights of each column of each tag; before, the number of its marks
+  std::uint32_t* ranks;   // of each mark among those of its column
+  std::uint16_t* heights;
+
+  ROOST_FN std::uint64_t& start_of(std::size_t i) const {
+    const std::uint32_t key = keys[i], u = key >> 12 & 4095, v = key & 4095;
+    return starts[(std::size_t{key >> tag_shift} * grid + u) * grid + v];
+  }
+};
+struct count_marks : frame_columns {
+  ROOST_FN void operator()(std::size_t i) const {
+    ranks[i] = static_cast<std::uint32_t>(kernels::fetch_add(start_of(i), std::uint64_t{1}));
+  }
+};
+struct put_marks : frame_columns {
+  ROOST_FN void operator()(std::size_t i) const { heights[start_of(i) + ranks[i]] = values[i]; }
+};
+
+/// Whether there was room for all marks of a frame, and for the pieces of its lists.
+struct had_room {
+  const std::uint64_t* marks;
+  std::uint64_t room;
+  const std::uint64_t* pieces;
+  std::size_t lists;
+  std::uint64_t entries;  // of each list
+
+  ROOST_FN bool operator()() const {
+    bool all = *marks <= room;
+    for (std::size_t i = 0; i < lists; ++i) all = all && pieces[i] <= entries;
+    return all;
+  }
+};
+
+/// Turns the marks of column i into its heights, and writes its word of the directory. If marks had no room,
+/// columns are empty: some of them would never end, and the frame is going to be repeated.
+struct order_column {
+  had_room all;
+  order_crossings solid;
+  bool surfaces;  // of odd tags
+  const std::uint64_t* starts;
+  std::uint16_t* heights;
+  std::uint64_t* words;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint64_t first = starts[i], n = starts[i + 1] - first;
+    std::uint64_t count = 0;
+    if (n != 0 && all()) {
+      const bool surface = surfaces && i / (std::size_t{solid.grid} * solid.grid) % 2 != 0;
+      count = surface ? order_voxels()(heights + first, n) : solid(heights + first, n);
+    }
+    words[i] = column_directory::word(first, count);
   }
 };
 
@@ -255,9 +349,8 @@ ROOST_FN bool is_inside(const column_run& run, std::uint32_t z) {
 }
 
 /// Two solids; the second may be missing.
-template <class Columns>
 struct solid_pair {
-  Columns a, b;
+  column_directory a, b;
   solid_op op;
   std::uint32_t grid;
 
@@ -269,9 +362,8 @@ struct solid_pair {
 
 /// A column of the result of an operation on two solids: emit(height) for each height where it begins or
 /// ends.
-template <class Columns>
 struct combined_column {
-  solid_pair<Columns> of;
+  solid_pair of;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -290,9 +382,8 @@ struct combined_column {
 /// The exposed voxels of a column of a combined solid: those with a side to a voxel outside. Calls emit(from,
 /// to, why, sides) for voxels from .. to - 1, each with `sides` such sides. `why`: bit 0 if the surface of
 /// the first solid is at one of these sides, bit 1 for the second.
-template <class Columns>
 struct exposed_column {
-  solid_pair<Columns> of;
+  solid_pair of;
 
   static constexpr int columns = 5;  // its own, and those beside it
   struct seen_voxel {
@@ -371,10 +462,9 @@ struct exposed_column {
 
 /// The voxels of two surfaces in a column, ascending: emit(z, class, owner), each voxel once. `owner`: bit 0
 /// for the first surface, bit 1 for the second.
-template <class Columns>
 struct classified_column {
-  Columns surface_a, surface_b;
-  solid_pair<Columns> solids;
+  column_directory surface_a, surface_b;
+  solid_pair solids;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -398,9 +488,8 @@ struct classified_column {
 };
 
 /// Counts the sides of a solid's voxels to voxels outside.
-template <class Columns>
 struct sides_of_column {
-  exposed_column<Columns> column;
+  exposed_column column;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t sum = 0;
     const std::uint32_t grid = column.of.grid;
@@ -414,9 +503,9 @@ struct sides_of_column {
 
 /// The exposed voxels of a column as words. Class 0: on the surface of the first solid, 1: of the second,
 /// 2: of both.
-template <class Columns, class Word>
+template <class Word>
 struct exposed_words {
-  exposed_column<Columns> column;
+  exposed_column column;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -427,9 +516,9 @@ struct exposed_words {
 };
 
 /// The classified voxels of a column as words.
-template <class Columns, class Word>
+template <class Word>
 struct classified_words {
-  classified_column<Columns> column;
+  classified_column column;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -441,12 +530,11 @@ struct classified_words {
 
 /// Counts the voxels of two surfaces: those of the first outside and inside, those of the second outside and
 /// inside, and those of both.
-template <class Columns>
 struct count_classes {
   static constexpr int threads = 256, numbers = 5;
   static constexpr std::uint32_t tile = 256;  // one column per thread
 
-  classified_column<Columns> column;
+  classified_column column;
   std::uint64_t n;  // columns
   std::uint64_t* counts;
 
@@ -481,9 +569,9 @@ struct count_classes {
 };
 
 /// All inside voxels of a column as words of class 0.
-template <class Place, class Word>
+template <class Word>
 struct inside_words {
-  column_ref<Place> solid;
+  column_directory solid;
   std::uint32_t grid;
 
   template <class Emit>
@@ -496,9 +584,8 @@ struct inside_words {
 
 /// A voxel is inside if more of the three columns through it say inside than outside; columns whose crossings
 /// do not add up do not count. Emits the heights of a column along z, as combined_column does.
-template <class Place>
 struct voted_column {
-  column_ref<Place> along[3];
+  column_directory along[3];
   std::uint32_t grid;
 
   template <class Emit>
@@ -598,10 +685,8 @@ struct as_words {
   }
 };
 struct put_heights {
-  std::uint32_t* columns;
   std::uint16_t* heights;
-  ROOST_FN void put(std::uint64_t at, std::uint32_t x, std::uint32_t y, std::uint16_t height) const {
-    columns[at] = column_key(x, y);
+  ROOST_FN void put(std::uint64_t at, std::uint32_t, std::uint32_t, std::uint16_t height) const {
     heights[at] = height;
   }
 };
@@ -693,18 +778,16 @@ array<Word, Place> words_of(const Place& place, std::uint32_t grid, const Column
 
 /// The solid whose columns emit heights. Synchronises.
 template <class Place, class Column>
-column_map<Place> solid_of(const Place& place, std::uint32_t grid, const Column& column) {
+column_set<Place> solid_of(const Place& place, std::uint32_t grid, const Column& column) {
   const all_columns<Place, Column> all(place, grid, column);
-  array<std::uint32_t, Place> keys(place, all.size());
   array<std::uint16_t, Place> heights(place, all.size());
-  all.write(put_heights{keys.data(), heights.data()});
-  return column_map<Place>(place, keys, heights);
+  all.write(put_heights{heights.data()});
+  return {place, grid, all.offsets().data(), std::move(heights)};
 }
 
 /// How many voxels column i of a combined solid holds.
-template <class Columns>
 struct volume_of_column {
-  combined_column<Columns> column;
+  combined_column column;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t sum = 0;
     bool inside = false;
@@ -720,9 +803,8 @@ struct volume_of_column {
 };
 
 /// How many voxels column i of a surface holds.
-template <class Place>
 struct voxels_of_column {
-  column_ref<Place> surface;
+  column_directory surface;
   std::uint32_t grid;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t n = 0;
@@ -733,9 +815,9 @@ struct voxels_of_column {
 };
 
 /// The voxels of a surface in a column as words of class 0.
-template <class Place, class Word>
+template <class Word>
 struct surface_words {
-  column_ref<Place> surface;
+  column_directory surface;
   std::uint32_t grid;
 
   template <class Emit>
@@ -823,14 +905,13 @@ struct count_same {
 /// The contribution of row i of all triangles' rows of lines to the area of a solid's surface, in 2^-20 of a
 /// side of a voxel: its crossings in the grid between a voxel inside and one outside, except those on the
 /// surface of an earlier solid, too.
-template <class Columns>
 struct area_of_row {
   facing_triangles triangles;
   std::uint64_t n;                        // triangles
   const std::uint64_t* offsets;           // of each triangle's first row
   const std::uint32_t *numbers, *counts;  // of coincident triangles, which are counted once
-  Columns solid;
-  const Columns* earlier;
+  column_directory solid;
+  const column_directory* earlier;
   std::size_t count;  // of earlier solids
 
   ROOST_FN std::uint64_t operator()(std::size_t row) const {
@@ -858,11 +939,12 @@ struct area_of_row {
 
  private:
   /// Whether a line enters or leaves a solid before its voxel `at`.
-  ROOST_FN bool changes(const Columns& of, int axis, std::uint32_t u, std::uint32_t v,
+  ROOST_FN bool changes(const column_directory& of, int axis, std::uint32_t u, std::uint32_t v,
                         std::int64_t at) const {
     return inside(of, axis, u, v, at) != inside(of, axis, u, v, at - 1);
   }
-  ROOST_FN bool inside(const Columns& of, int axis, std::uint32_t u, std::uint32_t v, std::int64_t at) const {
+  ROOST_FN bool inside(const column_directory& of, int axis, std::uint32_t u, std::uint32_t v,
+                       std::int64_t at) const {
     if (at < 0 || at >= triangles.all.grid) return false;
     const auto w = static_cast<std::uint32_t>(at);
     return axis == 0   ? is_inside(of.find(w, u), v)

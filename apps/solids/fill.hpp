@@ -216,11 +216,10 @@ struct is_distrusted {
 };
 
 /// 1 for a voxel that the other solid's columns classify differently.
-template <class Place>
 struct is_different {
   const std::uint64_t* states;
   const std::uint32_t* keys;
-  column_ref<Place> other;
+  column_directory other;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     using word = voxel_word<std::uint32_t>;
     if (!fill_state::is_filled(states[i])) return 0;
@@ -300,7 +299,7 @@ void fill_surface(const Place& place, filled_surface<Place>& mine, const filled_
 
 /// Adds the counts of one surface's voxels. `first`: also counts voxels on both.
 template <class Place>
-void add_facts(const Place& place, const filled_surface<Place>& mine, const column_ref<Place>& other,
+void add_facts(const Place& place, const filled_surface<Place>& mine, const column_directory& other,
                bool first, fill_facts& facts) {
   const auto count = [&](std::uint32_t kind) {
     return place.sum(mine.size(), is_kind{mine.states.data(), kind});
@@ -310,7 +309,7 @@ void add_facts(const Place& place, const filled_surface<Place>& mine, const colu
   if (first) facts.classes.both += count(fill_state::both);
   facts.unknown += count(fill_state::unknown);
   facts.different +=
-      place.sum(mine.size(), is_different<Place>{mine.states.data(), mine.index.keys().data(), other});
+      place.sum(mine.size(), is_different{mine.states.data(), mine.index.keys().data(), other});
   facts.bytes += mine.bytes();
 }
 

@@ -165,10 +165,10 @@ class scene {
 
   /// All steps from the triangles of all meshes to the exposed voxels and the classes of two surfaces, with
   /// the same results as place_mesh(), make_solid(), make_surface() of two meshes, combine(), count_exposed()
-  /// and classes(). All columns are in one table, and memory is kept for the next frame. A following request
-  /// for voxels `exposed` returns those that the frame has written. On cuda it waits for the device four
-  /// times; up to three times more for a frame with more voxels than the last one, and three times more for
-  /// each mesh beyond two. (Rule `vote`: as often as those calls.)
+  /// and classes(). Memory is kept for the next frame. A following request for voxels `exposed` returns those
+  /// that the frame has written. On cuda it waits for the device once; up to three times more for a frame
+  /// with more voxels than the last one, and once more for each mesh beyond two. (Rule `vote`: as often as
+  /// those calls.)
   virtual frame_counts make_frame(const frame_plan& plan) = 0;
   /// The times of the steps of frames.
   virtual step_times frame_times() = 0;

@@ -163,16 +163,31 @@ class scene_on : public scene {
   lit_voxels lit(voxel_set which) override;
   solid_columns columns() override;
 
+ protected:
+  /// Memory that a frame may need more of: marks, pieces of each list, and words.
+  struct frame_room {
+    std::size_t marks, pieces, words;
+  };
+  void reserve_frame(const frame_plan& plan, const frame_room& room);
+  /// All of a frame's work on the place, in the memory that is reserved. For at most two meshes, and corners
+  /// that are not too far away, it is asynchronous on cuda and could be captured as a graph.
+  /// time(step, f): calls f.
+  template <class Time>
+  void launch_frame(const frame_plan& plan, const Time& time);
+  /// Waits for it. Returns whether there was room for all; if not, sets `room` to what is known to be needed.
+  bool read_frame(const frame_plan& plan, frame_room& room);
+
  private:
   using map = column_map<Place>;
-  using table = column_ref<Place>;
+  using set = column_set<Place>;
+  using frame_words = write_words<Place, std::uint64_t, exposed_words<std::uint64_t>>;
   struct part {
     array<point, Place> vertices;
     array<triangle, Place> triangles;
     array<snapped, Place> snapped_vertices;
     affine to_snapped;
     bounds box;  // of all vertices
-    map solid, surface;
+    set solid, surface;
     bool in_frame = false;  // instead, both are among the columns of the last frame
     stopwatch<Place> times;
 
@@ -184,62 +199,42 @@ class scene_on : public scene {
   touched_voxels touched(const part& of) const {
     return {of.vertices.data(), of.triangles.data(), of.to_snapped, grid_};
   }
-  map solid_along(part& of, int axis, bool doubts, inside_rule rule);
+  set solid_along(part& of, int axis, bool doubts, inside_rule rule);
   /// The solid and the surface of mesh i.
-  table solid(std::size_t i) const {
-    return meshes_[i].in_frame ? table(frame_.ref(), solid_tag(i)) : table(meshes_[i].solid.ref());
+  column_directory solid(std::size_t i) const {
+    return meshes_[i].in_frame ? frame_.ref(solid_number(i)) : meshes_[i].solid.ref();
   }
-  table surface(std::size_t i) const {
-    return meshes_[i].in_frame ? table(frame_.ref(), surface_tag(i)) : table(meshes_[i].surface.ref());
+  column_directory surface(std::size_t i) const {
+    if (!meshes_[i].in_frame) return meshes_[i].surface.ref();
+    return frame_surfaces_ ? frame_.ref(solid_number(i) + 1) : column_directory();
   }
-  /// The columns of a frame of one or two meshes, by the directory of a tag.
-  column_directory listed(std::uint32_t tag) const {
-    return {frame_directories_.data() + (tag >> tag_shift) * (std::size_t{grid_} * grid_),
-            frame_.values().data(), grid_};
-  }
-  /// The directory of a solid, in its own memory: for uses that read each column for its neighbours, too.
-  struct listed_solid {
-    array<std::uint64_t, Place> words;
-    column_directory columns;
-  };
-  listed_solid list(const table& solid, const map& of) const;
-  listed_solid list(std::size_t i) const {
-    return list(solid(i), meshes_[i].in_frame ? frame_ : meshes_[i].solid);
-  }
-  struct listed_pair {
-    listed_solid a, b;
-    solid_pair<column_directory> columns;
-  };
-  /// last_pair() by directories.
-  listed_pair list_last_pair() const;
-  template <class Columns>
-  solid_pair<Columns> alone(const Columns& solid) const {
-    return {solid, solid, solid_op::first, grid_};
-  }
+  /// The number of a solid in the last frame: if there are surfaces, each follows its solid.
+  std::size_t solid_number(std::size_t i) const { return frame_surfaces_ ? 2 * i : i; }
+  std::size_t columns_of_grid() const { return std::size_t{grid_} * grid_; }
+  solid_pair alone(const column_directory& solid) const { return {solid, solid, solid_op::first, grid_}; }
   void snap(part& of, std::uint32_t grid, const affine& to_snapped);
   void expect_within_reach(const part& of, std::uint32_t grid, const affine& to_snapped) const;
   /// Combines all but the last of more than two meshes.
   void combine_before_last(solid_op op);
   /// The result of combine(), as a solid of its own.
-  const map& combined();
-  frame_counts make_frame_in_steps(const frame_plan& plan);
-  void mark_frame(bool surfaces, bool all_touched);
-  template <class Columns>
-  frame_counts look_at_frame(const solid_pair<Columns>& last,
-                             const std::optional<classified_column<Columns>>& surfaces);
-  template <class Columns>
-  void count_classes_into(const classified_column<Columns>& surfaces, std::uint64_t* counts);
-  template <class Columns>
-  std::uint64_t volume_of(const solid_pair<Columns>& of) const {
-    return place_.sum(std::size_t{grid_} * grid_, volume_of_column<Columns>{{of}});
+  const set& combined();
+  std::size_t frame_lists(const frame_plan& plan) const;
+  std::size_t frame_cells(std::uint32_t grid) const;
+  void mark_frame(const frame_plan& plan);
+  void group_frame();
+  void order_frame(const frame_plan& plan);
+  void write_frame_words(std::size_t lists);
+  void leave_frame();
+  void count_classes_into(std::uint64_t* counts) const;
+  std::uint64_t volume_of(const solid_pair& of) const {
+    return place_.sum(columns_of_grid(), volume_of_column{{of}});
   }
   /// The operands of the last operation.
-  solid_pair<table> last_pair() const;
-  classified_column<table> classified() const;
-  solid_facts facts(const column_directory& solid, const solid_pair<column_directory>& seen,
-                    stopwatch<Place>& times);
+  solid_pair last_pair() const;
+  classified_column classified() const;
+  solid_facts facts(const column_directory& solid, const solid_pair& seen, stopwatch<Place>& times);
   /// The part of a solid's area that belongs to mesh i and to none of the `earlier` meshes before it.
-  double area_of(std::size_t i, const table& solid, std::size_t earlier) const;
+  double area_of(std::size_t i, const column_directory& solid, std::size_t earlier) const;
   template <class Word>
   array<Word, Place> voxels_here(voxel_set which);
   template <class Word>
@@ -257,23 +252,28 @@ class scene_on : public scene {
   Place place_;
   std::uint32_t grid_ = 0;
   std::vector<part> meshes_;
-  std::optional<map> before_last_;  // all but the last of more than two meshes, combined
-  std::optional<map> result_;
+  std::optional<set> before_last_;  // all but the last of more than two meshes, combined
+  std::optional<set> result_;
   solid_op op_ = solid_op::first;
   stopwatch<Place> result_times_, frame_times_;
   std::optional<std::array<std::uint64_t, 5>> class_numbers_;
 
   // For frames: the columns of all meshes, and memory that the next frame reuses.
-  map frame_;
+  set frame_;
+  bool frame_surfaces_ = false;  // of two meshes
   marks<std::uint32_t, std::uint16_t, Place> frame_marks_;
-  array<std::uint64_t, Place> frame_pieces_, frame_numbers_, frame_directories_, frame_counts_, frame_words_;
+  array<std::uint32_t, Place> frame_ranks_;
+  array<std::uint64_t, Place> frame_starts_, frame_pieces_, frame_words_;
+  // Numbers of a frame: marks, words, classes, and the pieces of each list. Then the turns of write_words.
+  static constexpr std::size_t marks_at = 0, words_at = 1, classes_at = 2, pieces_at = 7;
+  array<std::uint64_t, Place> frame_numbers_;
   std::optional<std::uint64_t> frame_exposed_;  // words of the last frame, while nothing has changed
 };
 
 template <class Place>
 std::size_t scene_on<Place>::expect_room(std::uint32_t grid, std::size_t at_once) const {
-  // Marks for which raster() has room at once, the scratch memory of their map, and directories and
-  // offsets of columns.
+  // Marks for which raster() has room at once, the scratch memory of their grouping, and directories of
+  // columns.
   const std::size_t bytes = std::size_t{144} * at_once * grid * grid, there = bytes_there(place_);
   if (bytes > there) {
     kernels::raise<out_of_memory>({"a grid of ", grid, "^3 voxels takes about ", bytes >> 20, " MiB, and ",
@@ -322,17 +322,28 @@ mesh_faults scene_on<Place>::faults(std::size_t i) {
 }
 
 template <class Place>
-typename scene_on<Place>::map scene_on<Place>::solid_along(part& of, int axis, bool doubts,
+typename scene_on<Place>::set scene_on<Place>::solid_along(part& of, int axis, bool doubts,
                                                            inside_rule rule) {
   marks<std::uint32_t, std::uint16_t, Place> crossings;
-  map result;
+  map grouped;
   of.times.time(place_, "cross", [&] {
     crossings = raster<std::uint32_t, std::uint16_t>(place_, crossings_along{of.all(grid_), axis},
                                                      of.triangles.size(), 2 * std::size_t{grid_} * grid_);
   });
-  of.times.time(place_, "group", [&] { result = map(place_, crossings.keys(), crossings.values()); });
-  of.times.time(place_, "order", [&] { result.for_each_key(place_, order_crossings{rule, doubts, grid_}); });
+  of.times.time(place_, "group", [&] { grouped = map(place_, crossings.keys(), crossings.values()); });
+  set result;
+  of.times.time(place_, "order", [&] {
+    grouped.for_each_key(place_, order_values<order_crossings>{{rule, doubts, grid_}});
+    result = set(place_, grid_, std::move(grouped));
+  });
   return result;
+}
+
+inline void expect_grid(std::uint32_t grid) {
+  if (grid == 0 || grid > finest_scene) {
+    kernels::raise<invalid_argument>(
+        {"a grid of ", grid, " voxels a side cannot be made; ask for 1 to ", finest_scene});
+  }
 }
 
 /// For most meshes, the box shows that they are near enough, without a test of each corner.
@@ -360,10 +371,7 @@ void scene_on<Place>::expect_within_reach(const part& of, std::uint32_t grid,
 
 template <class Place>
 void scene_on<Place>::snap(part& of, std::uint32_t grid, const affine& to_snapped) {
-  if (grid == 0 || grid > finest_scene) {
-    kernels::raise<invalid_argument>(
-        {"a grid of ", grid, " voxels a side cannot be made; ask for 1 to ", finest_scene});
-  }
+  expect_grid(grid);
   expect_within_reach(of, grid, to_snapped);
   grid_ = grid;
   forget();
@@ -389,10 +397,10 @@ void scene_on<Place>::make_solid(std::size_t i, inside_rule rule) {
     of.solid = solid_along(of, 2, false, rule);
     return;
   }
-  const map along[3] = {solid_along(of, 0, true, rule), solid_along(of, 1, true, rule),
+  const set along[3] = {solid_along(of, 0, true, rule), solid_along(of, 1, true, rule),
                         solid_along(of, 2, true, rule)};
   of.times.time(place_, "vote", [&] {
-    const voted_column<Place> column{{along[0].ref(), along[1].ref(), along[2].ref()}, grid_};
+    const voted_column column{{along[0].ref(), along[1].ref(), along[2].ref()}, grid_};
     of.solid = solid_of(place_, grid_, column);
   });
 }
@@ -414,8 +422,12 @@ void scene_on<Place>::make_surface(std::size_t i, bool all_touched) {
       make(crossed_voxels{of.all(grid_)});
     }
   });
-  of.times.time(place_, "surface: group", [&] { of.surface = map(place_, voxels.keys(), voxels.values()); });
-  of.times.time(place_, "surface: order", [&] { of.surface.for_each_key(place_, order_voxels()); });
+  map grouped;
+  of.times.time(place_, "surface: group", [&] { grouped = map(place_, voxels.keys(), voxels.values()); });
+  of.times.time(place_, "surface: order", [&] {
+    grouped.for_each_key(place_, order_values<order_voxels>());
+    of.surface = set(place_, grid_, std::move(grouped));
+  });
 }
 
 template <class Place>
@@ -433,206 +445,232 @@ void scene_on<Place>::combine_before_last(solid_op op) {
   before_last_.reset();
   frame_exposed_.reset();
   for (std::size_t i = 1; i + 1 < meshes_.size(); ++i) {
-    const table before = before_last_ ? table(before_last_->ref()) : solid(0);
-    before_last_ = solid_of(place_, grid_, combined_column<table>{{before, solid(i), op, grid_}});
+    const column_directory before = before_last_ ? before_last_->ref() : solid(0);
+    before_last_ = solid_of(place_, grid_, combined_column{{before, solid(i), op, grid_}});
   }
 }
 
 template <class Place>
-auto scene_on<Place>::combined() -> const map& {
-  if (!result_) result_ = solid_of(place_, grid_, combined_column<table>{last_pair()});
+auto scene_on<Place>::combined() -> const set& {
+  if (!result_) result_ = solid_of(place_, grid_, combined_column{last_pair()});
   return *result_;
 }
 
 template <class Place>
-auto scene_on<Place>::last_pair() const -> solid_pair<table> {
+solid_pair scene_on<Place>::last_pair() const {
   if (meshes_.empty()) kernels::raise<invalid_argument>({"scene: there is no mesh to combine"});
-  return {before_last_ ? table(before_last_->ref()) : solid(0), solid(meshes_.size() - 1), op_, grid_};
-}
-
-template <class Place>
-auto scene_on<Place>::list(const table& solid, const map& of) const -> listed_solid {
-  array<std::uint64_t, Place> words(place_, std::size_t{grid_} * grid_);
-  const std::uint16_t* const heights = of.values().data();
-  place_.for_each(words.size(), list_columns<Place>{solid, heights, grid_, words.data()});
-  const column_directory columns(words.data(), heights, grid_);
-  return {std::move(words), columns};
-}
-
-template <class Place>
-auto scene_on<Place>::list_last_pair() const -> listed_pair {
-  const auto pair = last_pair();
-  auto a = before_last_ ? list(pair.a, *before_last_) : list(0);
-  if (pair.op == solid_op::first) return {std::move(a), {{}, a.columns}, alone(a.columns)};
-  auto b = list(meshes_.size() - 1);
-  const solid_pair<column_directory> columns{a.columns, b.columns, pair.op, grid_};
-  return {std::move(a), std::move(b), columns};
+  return {before_last_ ? before_last_->ref() : solid(0), solid(meshes_.size() - 1), op_, grid_};
 }
 
 template <class Place>
 frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
-  const std::size_t count = meshes_.size();
+  const std::size_t count = meshes_.size(), columns = std::size_t{plan.grid} * plan.grid;
   if (count == 0 || plan.to_snapped.size() != count) {
     kernels::raise<invalid_argument>(
         {"scene: a frame of ", plan.to_snapped.size(), " meshes asked for, and there are ", count});
   }
-  if (plan.rule == inside_rule::vote) return make_frame_in_steps(plan);
-  const bool surfaces = count == 2;
-  for (part& of : meshes_) of.in_frame = false;  // in case something fails
-  frame_ = map();
-  frame_times_.time(place_, "snap", [&] {
-    for (std::size_t i = 0; i < count; ++i) snap(meshes_[i], plan.grid, plan.to_snapped[i]);
-  });
-  frame_times_.time(place_, "cross", [&] { mark_frame(surfaces, plan.all_touched); });
-  frame_times_.time(place_, "group",
-                    [&] { frame_ = map(place_, frame_marks_.keys(), frame_marks_.values()); });
-  const bool listed_all = count <= 2;  // then tags are 0 and 1 ... and what was combined is among them
-  const std::size_t columns = std::size_t{grid_} * grid_;
-  frame_times_.time(place_, "order", [&] {
-    if (listed_all) {
-      const std::size_t words = (surfaces ? 4 : 1) * columns;
-      if (frame_directories_.size() != words) frame_directories_ = array<std::uint64_t, Place>(place_, words);
-      place_.fill(frame_directories_.data(), 0, frame_directories_.bytes());
-    }
-    frame_.for_each_key(place_, order_tagged{{plan.rule, false, grid_},
-                                             frame_.values().data(),
-                                             listed_all ? frame_directories_.data() : nullptr});
-  });
-  for (part& of : meshes_) {
-    of.in_frame = true;
-    of.solid = map();
-    of.surface = map();
+  expect_grid(plan.grid);
+  leave_frame();
+  frame_surfaces_ = count == 2;
+  const auto time = [&](const char* step, const auto& f) { frame_times_.time(place_, step, f); };
+  if (plan.rule == inside_rule::vote) {
+    time("meshes", [&] {
+      for (std::size_t i = 0; i < count; ++i) {
+        place_mesh(i, plan.grid, plan.to_snapped[i]);
+        make_solid(i, plan.rule);
+        if (frame_surfaces_) make_surface(i, plan.all_touched);
+      }
+    });
   }
-  if (count > 2) {
-    frame_times_.time(place_, "combine", [&] { combine_before_last(plan.op); });
+  frame_room room{count * (frame_surfaces_ ? 8 : 2) * columns, 1024, 4 * columns};
+  try {
+    do {  // four times at most: then pieces, marks and words have room
+      reserve_frame(plan, room);
+      launch_frame(plan, time);
+    } while (!read_frame(plan, room));
+  } catch (...) {
+    leave_frame();
+    throw;
+  }
+  for (part& of : meshes_) {
+    if (!of.in_frame) continue;
+    of.solid = {};
+    of.surface = {};
+  }
+  return {*frame_exposed_, frame_surfaces_ ? classes() : class_counts()};
+}
+
+/// Forgets what the last frame has made.
+template <class Place>
+void scene_on<Place>::leave_frame() {
+  for (part& of : meshes_) of.in_frame = false;
+  before_last_.reset();
+  result_.reset();
+  forget();
+}
+
+/// The lists of pieces: pairs of meshes have one, and so has each mesh whose touched voxels are marked.
+template <class Place>
+std::size_t scene_on<Place>::frame_lists(const frame_plan& plan) const {
+  if (plan.rule == inside_rule::vote) return 0;
+  return kernels::ceil_div<std::size_t>(meshes_.size(), 2) +
+         (frame_surfaces_ && plan.all_touched ? meshes_.size() : 0);
+}
+
+/// The columns of all solids and surfaces.
+template <class Place>
+std::size_t scene_on<Place>::frame_cells(std::uint32_t grid) const {
+  return (frame_surfaces_ ? 2 : 1) * meshes_.size() * grid * grid;
+}
+
+template <class Place>
+void scene_on<Place>::reserve_frame(const frame_plan& plan, const frame_room& room) {
+  const auto reserve = [&](auto& memory, std::size_t n) {
+    if (memory.size() >= n) return;
+    memory = {};  // before there is more
+    memory = std::remove_reference_t<decltype(memory)>(place_, n);
+  };
+  const std::size_t lists = frame_lists(plan), cells = frame_cells(plan.grid);
+  reserve(frame_numbers_, pieces_at + lists + kernels::earlier_teams::words(frame_words::teams(plan.grid)));
+  reserve(frame_words_, room.words);
+  if (lists == 0) return;
+  reserve(frame_pieces_, lists * room.pieces);
+  reserve(frame_marks_.keys_room, room.marks);
+  const std::size_t marks = frame_marks_.keys_room.size();
+  reserve(frame_marks_.values_room, marks);
+  reserve(frame_ranks_, marks);
+  reserve(frame_.heights, marks);
+  reserve(frame_starts_, cells + 1);
+  reserve(frame_.words, cells);
+}
+
+template <class Place>
+template <class Time>
+void scene_on<Place>::launch_frame(const frame_plan& plan, const Time& time) {
+  place_.fill(frame_numbers_.data(), 0, frame_numbers_.bytes());
+  if (plan.rule != inside_rule::vote) {
+    time("snap", [&] {
+      for (std::size_t i = 0; i < meshes_.size(); ++i) snap(meshes_[i], plan.grid, plan.to_snapped[i]);
+    });
+    time("cross", [&] { mark_frame(plan); });
+    time("group", [&] { group_frame(); });
+    time("order", [&] { order_frame(plan); });
+    for (part& of : meshes_) of.in_frame = true;
+  }
+  if (meshes_.size() > 2) {
+    time("combine", [&] { combine_before_last(plan.op); });
   } else {
     combine_before_last(plan.op);
   }
-  if (!listed_all) return look_at_frame<column_directory>(list_last_pair().columns, {});
-  using directory = column_directory;
-  const solid_pair<directory> last{listed(solid_tag(0)), listed(solid_tag(count - 1)), op_, grid_};
-  std::optional<classified_column<directory>> classified;
-  if (surfaces)
-    classified = classified_column<directory>{listed(surface_tag(0)), listed(surface_tag(1)), last};
-  return look_at_frame(last, classified);
+  time("exposed", [&] { write_frame_words(frame_lists(plan)); });
+  if (frame_surfaces_) time("classes", [&] { count_classes_into(frame_numbers_.data() + classes_at); });
 }
 
 template <class Place>
-frame_counts scene_on<Place>::make_frame_in_steps(const frame_plan& plan) {
-  const std::size_t count = meshes_.size();
-  frame_times_.time(place_, "meshes", [&] {
-    for (std::size_t i = 0; i < count; ++i) {
-      place_mesh(i, plan.grid, plan.to_snapped[i]);
-      make_solid(i, plan.rule);
-      if (count == 2) make_surface(i, plan.all_touched);
-    }
-  });
-  combine_before_last(plan.op);
-  std::optional<classified_column<table>> surfaces;
-  if (count == 2) surfaces = classified();
-  return look_at_frame(last_pair(), surfaces);
-}
-
-/// Marks the crossings of all solids and, if requested, the voxels of all surfaces.
-template <class Place>
-void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
-  const std::size_t count = meshes_.size(), pairs = kernels::ceil_div<std::size_t>(count, 2),
-                    lists = pairs + (surfaces && all_touched ? count : 0),
-                    columns = std::size_t{grid_} * grid_;
-  auto& marked = frame_marks_;
-  std::size_t room = std::max(marked.keys_room.size(), count * (surfaces ? 8 : 2) * columns),
-              entries = std::max<std::size_t>(1024, frame_pieces_.size() / lists);
-  if (frame_numbers_.size() != lists + 1) frame_numbers_ = array<std::uint64_t, Place>(place_, lists + 1);
-  std::vector<std::uint64_t> counted(lists + 1);
-  for (;;) {  // three times at most, like raster()
-    if (marked.keys_room.size() < room)
-      marked = {array<std::uint32_t, Place>(place_, room), array<std::uint16_t, Place>(place_, room)};
-    if (frame_pieces_.size() < lists * entries)
-      frame_pieces_ = array<std::uint64_t, Place>(place_, lists * entries);
-    place_.fill(frame_numbers_.data(), 0, frame_numbers_.bytes());
-    std::size_t list = 0;
-    const auto mark = [&](const auto& shapes, std::size_t n) {
-      raster_into<std::uint32_t, std::uint16_t>(
-          place_, shapes, n,
-          {marked.keys_room.data(), marked.values_room.data(), room, frame_numbers_.data()},
-          {frame_pieces_.data() + list * entries, entries, frame_numbers_.data() + 1 + list});
-      ++list;
-    };
-    for (std::size_t i = 0; i < count; i += 2) {
-      const part &a = meshes_[i], &b = meshes_[std::min(i + 1, count - 1)];
-      const std::size_t of_a = a.triangles.size(), of_b = i + 1 < count ? b.triangles.size() : 0;
-      mark(tagged_marks{a.all(grid_), b.all(grid_), of_a, solid_tag(i), solid_tag(i + 1),
-                        surfaces && !all_touched},
-           of_a + of_b);
-    }
-    for (std::size_t i = 0; i < lists - pairs; ++i) {
-      const part& of = meshes_[i];
-      mark(tagged_shapes<touched_voxels>{touched(of), surface_tag(i)}, of.triangles.size());
-    }
-    place_.copy_to_host(counted.data(), frame_numbers_.data(), frame_numbers_.bytes());
-    const std::uint64_t pieces = *std::max_element(counted.begin() + 1, counted.end());
-    if (counted[0] <= room && pieces <= entries) break;
-    const auto with_slack = [](std::uint64_t n) { return n + n / 8; };  // the next frame may have more
-    if (counted[0] > room) room = with_slack(counted[0]);
-    if (pieces > entries) entries = with_slack(pieces);
-  }
-  marked.size = counted[0];
-}
-
-/// Writes the exposed voxels of the result, and counts them and the classes; the host waits once.
-template <class Place>
-template <class Columns>
-frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
-                                            const std::optional<classified_column<Columns>>& surfaces) {
-  using kernel = write_words<Place, std::uint64_t, exposed_words<Columns, std::uint64_t>>;
-  constexpr std::size_t numbers = std::tuple_size_v<typename decltype(class_numbers_)::value_type>;
-  const std::size_t teams = kernel::teams(grid_),
-                    words = 1 + numbers + kernels::earlier_teams::words(teams);  // voxels, classes, turns
-  if (frame_counts_.size() != words) frame_counts_ = array<std::uint64_t, Place>(place_, words);
-  std::uint64_t* const counts = frame_counts_.data();
-  const auto write = [&] {
-    place_.fill(counts, 0, frame_counts_.bytes());
-    const kernel run{{{last}},
-                     grid_,
-                     {frame_words_.data(), frame_words_.size()},
-                     kernels::earlier_teams(counts + 1 + numbers),
-                     counts};
-    place_.launch(teams, kernels::scratch_bytes_of(run), run);
+bool scene_on<Place>::read_frame(const frame_plan& plan, frame_room& room) {
+  std::vector<std::uint64_t> seen(pieces_at + frame_lists(plan));
+  place_.copy_to_host(seen.data(), frame_numbers_.data(), seen.size() * sizeof(seen[0]));
+  bool fit = true;
+  const auto expect = [&](std::uint64_t n, std::size_t there, std::size_t& wanted) {
+    if (n <= there) return;
+    fit = false;
+    wanted = std::max<std::size_t>(wanted, n + n / 8);  // the next frame may have more
   };
-  std::uint64_t seen[1 + numbers];  // exposed voxels, classes
-  frame_times_.time(place_, "exposed", write);
-  if (surfaces) {
-    frame_times_.time(place_, "classes", [&] { count_classes_into(*surfaces, counts + 1); });
-    place_.copy_to_host(seen, counts, sizeof(seen));
-    std::copy_n(seen + 1, numbers, class_numbers_.emplace().begin());
-  } else {
-    place_.copy_to_host(seen, counts, sizeof(seen[0]));
+  expect(seen[marks_at], frame_marks_.keys_room.size(), room.marks);
+  expect(seen[words_at], frame_words_.size(), room.words);
+  for (std::size_t i = pieces_at; i < seen.size(); ++i)
+    expect(seen[i], frame_pieces_.size() / frame_lists(plan), room.pieces);
+  if (!fit) return false;
+  frame_exposed_ = seen[words_at];
+  if (frame_surfaces_) {
+    auto& classes = class_numbers_.emplace();
+    std::copy_n(&seen[classes_at], classes.size(), classes.begin());
   }
-  if (seen[0] > frame_words_.size()) {
-    frame_words_ = array<std::uint64_t, Place>(place_, seen[0] + seen[0] / 8);
-    write();
-    place_.synchronize();
+  return true;
+}
+
+/// Marks the crossings of all solids and, if there are, the voxels of all surfaces.
+template <class Place>
+void scene_on<Place>::mark_frame(const frame_plan& plan) {
+  const std::size_t count = meshes_.size(), entries = frame_pieces_.size() / frame_lists(plan);
+  const auto tag = [&](std::size_t i) { return static_cast<std::uint32_t>(solid_number(i)) << tag_shift; };
+  std::size_t list = 0;
+  const auto mark = [&](const auto& shapes, std::size_t n) {
+    raster_into<std::uint32_t, std::uint16_t>(
+        place_, shapes, n,
+        {frame_marks_.keys_room.data(), frame_marks_.values_room.data(), frame_marks_.keys_room.size(),
+         frame_numbers_.data() + marks_at},
+        {frame_pieces_.data() + list * entries, entries, frame_numbers_.data() + pieces_at + list});
+    ++list;
+  };
+  for (std::size_t i = 0; i < count; i += 2) {
+    const part &a = meshes_[i], &b = meshes_[std::min(i + 1, count - 1)];
+    const std::size_t of_a = a.triangles.size(), of_b = i + 1 < count ? b.triangles.size() : 0;
+    mark(tagged_marks{a.all(grid_), b.all(grid_), of_a, tag(i), tag(i + 1),
+                      frame_surfaces_ && !plan.all_touched},
+         of_a + of_b);
   }
-  frame_exposed_ = seen[0];
-  return {seen[0], surfaces ? classes() : class_counts()};
+  for (std::size_t i = 0; i < count && frame_surfaces_ && plan.all_touched; ++i) {
+    const part& of = meshes_[i];
+    mark(tagged_shapes<touched_voxels>{touched(of), tag(i) | 1u << tag_shift}, of.triangles.size());
+  }
+}
+
+/// Puts the marks of each column together, in any order. Columns are few enough for a counter each.
+template <class Place>
+void scene_on<Place>::group_frame() {
+  const std::size_t cells = frame_cells(grid_), room = frame_marks_.keys_room.size();
+  std::uint64_t *const starts = frame_starts_.data(), *const count = frame_numbers_.data() + marks_at;
+  const frame_columns columns{
+      frame_marks_.keys_room.data(), frame_marks_.values_room.data(), grid_, starts, frame_ranks_.data(),
+      frame_.heights.data()};
+  place_.fill(starts, 0, (cells + 1) * sizeof(std::uint64_t));
+  for_each_counted(place_, count, room, count_marks{columns});
+  place_.exclusive_scan(starts, starts, cells + 1);
+  for_each_counted(place_, count, room, put_marks{columns});
+}
+
+template <class Place>
+void scene_on<Place>::order_frame(const frame_plan& plan) {
+  const std::size_t lists = frame_lists(plan);
+  const std::uint64_t* const numbers = frame_numbers_.data();
+  frame_.grid = grid_;
+  place_.for_each(frame_cells(grid_), order_column{{numbers + marks_at, frame_marks_.keys_room.size(),
+                                                    numbers + pieces_at, lists, frame_pieces_.size() / lists},
+                                                   {plan.rule, false, grid_},
+                                                   frame_surfaces_,
+                                                   frame_starts_.data(),
+                                                   frame_.heights.data(),
+                                                   frame_.words.data()});
+}
+
+/// Writes the exposed voxels of the result, and counts them.
+template <class Place>
+void scene_on<Place>::write_frame_words(std::size_t lists) {
+  std::uint64_t* const numbers = frame_numbers_.data();
+  const frame_words run{{{last_pair()}},
+                        grid_,
+                        {frame_words_.data(), frame_words_.size()},
+                        kernels::earlier_teams(numbers + pieces_at + lists),
+                        numbers + words_at};
+  place_.launch(frame_words::teams(grid_), kernels::scratch_bytes_of(run), run);
 }
 
 /// The facts about a solid, and about the exposed voxels of its operands.
 template <class Place>
-solid_facts scene_on<Place>::facts(const column_directory& solid, const solid_pair<column_directory>& seen,
+solid_facts scene_on<Place>::facts(const column_directory& solid, const solid_pair& seen,
                                    stopwatch<Place>& times) {
-  using columns = column_directory;
-  const exposed_words<columns, std::uint64_t> exposed{{seen}};
+  const exposed_words<std::uint64_t> exposed{{seen}};
   solid_facts result;
   result.volume_voxels = volume_of(alone(solid));
   result.exposed = all_columns(place_, grid_, exposed).size();
-  result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<columns>{{alone(solid)}});
+  result.sides = place_.sum(columns_of_grid(), sides_of_column{{alone(solid)}});
   result.milliseconds = times.medians();
   return result;
 }
 
 template <class Place>
-double scene_on<Place>::area_of(std::size_t i, const table& solid, std::size_t earlier) const {
+double scene_on<Place>::area_of(std::size_t i, const column_directory& solid, std::size_t earlier) const {
   const part& of = meshes_[i];
   const std::size_t n = of.triangles.size();
   const facing_triangles triangles{of.all(grid_)};
@@ -649,21 +687,20 @@ double scene_on<Place>::area_of(std::size_t i, const table& solid, std::size_t e
   array<std::uint32_t, Place> counts(place_, same.keys.size());
   place_.fill(counts.data(), 0, counts.bytes());
   place_.for_each(n, count_same{same.inverse.data(), counts.data()});
-  std::vector<table> others;
+  std::vector<column_directory> others;
   for (std::size_t k = 0; k < earlier; ++k) others.push_back(this->solid(k));
   const auto before = copy_to(place_, others);
-  const auto sum = place_.sum(rows, area_of_row<table>{triangles, n, offsets.data(), same.inverse.data(),
-                                                       counts.data(), solid, before.data(), earlier});
+  const auto sum = place_.sum(rows, area_of_row{triangles, n, offsets.data(), same.inverse.data(),
+                                                counts.data(), solid, before.data(), earlier});
   return static_cast<double>(sum) / facing_triangles::one;
 }
 
 template <class Place>
 solid_facts scene_on<Place>::facts_of_mesh(std::size_t i) {
   part& of = mesh_at(i);
-  const auto listed = list(i);
-  auto result = facts(listed.columns, alone(listed.columns), of.times);
+  auto result = facts(solid(i), alone(solid(i)), of.times);
   result.area = area_of(i, solid(i), 0);
-  result.voxels = place_.sum(std::size_t{grid_} * grid_, voxels_of_column<Place>{surface(i), grid_});
+  result.voxels = place_.sum(columns_of_grid(), voxels_of_column{surface(i), grid_});
   result.bytes = of.in_frame ? frame_.bytes() : of.solid.bytes() + of.surface.bytes();
   return result;
 }
@@ -672,8 +709,7 @@ template <class Place>
 std::uint64_t scene_on<Place>::count_exposed() {
   std::uint64_t count = 0;
   result_times_.time(place_, "exposed", [&] {
-    const auto last = list_last_pair();
-    const exposed_words<column_directory, std::uint64_t> exposed{{last.columns}};
+    const exposed_words<std::uint64_t> exposed{{last_pair()}};
     count = words_of<std::uint64_t>(place_, grid_, exposed).size();
   });
   return count;
@@ -681,7 +717,7 @@ std::uint64_t scene_on<Place>::count_exposed() {
 
 template <class Place>
 solid_facts scene_on<Place>::facts_of_result() {
-  auto facts_of = facts(list(combined().ref(), combined()).columns, list_last_pair().columns, result_times_);
+  auto facts_of = facts(combined().ref(), last_pair(), result_times_);
   for (std::size_t i = 0; i < meshes_.size(); ++i) facts_of.area += area_of(i, combined().ref(), i);
   facts_of.voxels = facts_of.exposed;
   facts_of.bytes = combined().bytes();
@@ -689,18 +725,16 @@ solid_facts scene_on<Place>::facts_of_result() {
 }
 
 template <class Place>
-auto scene_on<Place>::classified() const -> classified_column<table> {
+classified_column scene_on<Place>::classified() const {
   if (meshes_.size() < 2) kernels::raise<invalid_argument>({"scene: voxels are classified for two meshes"});
   return {surface(0), surface(1), {solid(0), solid(1), solid_op::combined, grid_}};
 }
 
 template <class Place>
-template <class Columns>
-void scene_on<Place>::count_classes_into(const classified_column<Columns>& surfaces, std::uint64_t* counts) {
-  using kernel = count_classes<Columns>;
-  const kernel count{surfaces, std::uint64_t{grid_} * grid_, counts};
-  place_.launch(kernels::ceil_div<std::size_t>(count.n, kernel::tile), kernels::scratch_bytes_of(count),
-                count);
+void scene_on<Place>::count_classes_into(std::uint64_t* counts) const {
+  const count_classes count{classified(), columns_of_grid(), counts};
+  place_.launch(kernels::ceil_div<std::size_t>(count.n, count_classes::tile),
+                kernels::scratch_bytes_of(count), count);
 }
 
 template <class Place>
@@ -710,7 +744,7 @@ const std::array<std::uint64_t, 5>& scene_on<Place>::class_numbers() {
   result_times_.time(place_, "classes", [&] {
     array<std::uint64_t, Place> counts(place_, numbers.size());
     place_.fill(counts.data(), 0, counts.bytes());
-    count_classes_into(classified(), counts.data());
+    count_classes_into(counts.data());
     place_.copy_to_host(numbers.data(), counts.data(), counts.bytes());
   });
   return class_numbers_.emplace(numbers);
@@ -809,19 +843,16 @@ array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
         place_.synchronize();
         break;
       }
-      result_times_.time(place_, "exposed", [&] {
-        const auto last = list_last_pair();
-        result = words_of<Word>(place_, grid_, exposed_words<column_directory, Word>{{last.columns}});
-      });
+      read("exposed", exposed_words<Word>{{last_pair()}});
       break;
     case voxel_set::surface:
-      read("surface", surface_words<Place, Word>{surface(0), grid_});
+      read("surface", surface_words<Word>{surface(0), grid_});
       break;
     case voxel_set::surfaces:
-      read("classified", classified_words<table, Word>{classified()});
+      read("classified", classified_words<Word>{classified()});
       break;
     case voxel_set::solid:
-      read("voxels", inside_words<Place, Word>{combined().ref(), grid_});
+      read("voxels", inside_words<Word>{combined().ref(), grid_});
       break;
   }
   return result;
@@ -836,7 +867,7 @@ lit_voxels scene_on<Place>::lit(voxel_set which) {
     array<std::uint32_t, Place> bits(place_, rows.size());
     place_.fill(bits.data(), 0, bits.bytes());
     if (which == voxel_set::exposed || which == voxel_set::solid) {
-      place_.for_each(std::size_t{grid_} * grid_, fill_column<Place>{combined().ref(), rows, bits.data()});
+      place_.for_each(std::size_t{grid_} * grid_, fill_column{combined().ref(), rows, bits.data()});
     } else {
       place_.for_each(words.size(), set_voxel{words.data(), rows, bits.data()});
     }
@@ -848,10 +879,9 @@ lit_voxels scene_on<Place>::lit(voxel_set which) {
 
 template <class Place>
 solid_columns scene_on<Place>::columns() {
-  const all_columns all(place_, grid_, combined_column<table>{alone(table(combined().ref()))});
-  array<std::uint32_t, Place> keys(place_, all.size());
+  const all_columns all(place_, grid_, combined_column{alone(combined().ref())});
   array<std::uint16_t, Place> heights(place_, all.size());
-  all.write(put_heights{keys.data(), heights.data()});
+  all.write(put_heights{heights.data()});
   return {grid_, copy_to_host(place_, all.offsets()), copy_to_host(place_, heights)};
 }
 

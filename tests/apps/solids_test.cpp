@@ -550,6 +550,198 @@ TEST(solids, of_frames_are_those_of_single_steps) {
   }
 }
 
+/// All that a scene says about its meshes and about the result of its last operation.
+std::map<std::string, std::vector<u64>> all_of(tools::scene& of) {
+  std::map<std::string, std::vector<u64>> result;
+  const auto put = [&](const std::string& name, const auto& words) {
+    result[name].assign(words.begin(), words.end());
+  };
+  const auto put_facts = [&](const std::string& name, const tools::solid_facts& facts) {
+    result[name] = {facts.voxels, facts.volume_voxels, facts.exposed, facts.sides,
+                    static_cast<u64>(facts.area * 1024)};
+  };
+  const auto columns = of.columns();
+  put("offsets", columns.offsets);
+  put("heights", columns.heights);
+  put_facts("result", of.facts_of_result());
+  result["counts"] = {of.count_exposed(), of.volume()};
+  for (const auto which : {voxel_set::exposed, voxel_set::solid, voxel_set::surfaces, voxel_set::surface}) {
+    const auto name = std::to_string(static_cast<int>(which));
+    const bool surface = which == voxel_set::surface || which == voxel_set::surfaces;
+    if (surface && of.meshes() != 2) continue;
+    put("voxels " + name, of.voxels32(which));
+    put("long voxels " + name, of.voxels64(which));
+    put("around " + name, of.lit(which).around);
+  }
+  for (std::size_t i = 0; i < of.meshes(); ++i) {
+    put_facts("mesh " + std::to_string(i), of.facts_of_mesh(i));
+    if (of.meshes() != 2) continue;
+    const auto classes = of.classes_of_mesh(i);
+    result["classes"].insert(result["classes"].end(), {classes.outside, classes.inside, classes.both});
+  }
+  if (of.meshes() == 2) {
+    const auto filled = of.fill();
+    result["fill"] = {filled.classes.outside, filled.classes.inside, filled.classes.both, filled.different};
+  }
+  return result;
+}
+
+/// Makes a frame, and the same in single steps, in a scene of the same meshes.
+void expect_frame(tools::scene& frames, const tools::frame_plan& plan, const std::vector<tools::mesh>& all) {
+  const auto counted = frames.make_frame(plan);
+  tools::scene_on<place_type> steps(test_place());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    steps.set_mesh(i, all[i]);
+    steps.place_mesh(i, plan.grid, plan.to_snapped[i]);
+    steps.make_solid(i, plan.rule);
+    if (all.size() == 2) steps.make_surface(i, plan.all_touched);
+  }
+  steps.combine(plan.op);
+  EXPECT_EQ(counted.exposed, steps.count_exposed());
+  if (all.size() == 2) {
+    EXPECT_EQ(counted.classes.outside, steps.classes().outside);
+    EXPECT_EQ(counted.classes.inside, steps.classes().inside);
+    EXPECT_EQ(counted.classes.both, steps.classes().both);
+  }
+  EXPECT_EQ(all_of(frames), all_of(steps));
+}
+
+TEST(solids, of_frames_at_random_are_those_of_single_steps) {
+  // On both sides of a team's columns.
+  const std::vector<u32> grids =
+      sanitized ? std::vector<u32>{1, 16, 17} : std::vector<u32>{1, 2, 11, 12, 16, 17, 23, 63, 64, 65};
+  std::mt19937 random(12);
+  for (const std::size_t count : {1, 2, 3}) {
+    tools::scene_on<place_type> frames(test_place());
+    std::vector<tools::mesh> all(count);
+    for (std::size_t f = 0; f < (sanitized ? 4 : 3 * grids.size()); ++f) {
+      tools::frame_plan plan;
+      plan.grid = grids[random() % grids.size()];
+      plan.all_touched = random() % 2 == 0;
+      plan.rule = random() % 8 == 0   ? inside_rule::vote
+                  : random() % 2 == 0 ? inside_rule::odd
+                                      : inside_rule::nonzero;
+      plan.op = std::vector{solid_op::first, solid_op::combined, solid_op::intersection, solid_op::difference,
+                            solid_op::exclusive}[random() % 5];
+      for (std::size_t i = 0; i < count; ++i) {
+        if (f == 0 || random() % 3 == 0) {
+          all[i] = some_solid(random, 32, 1 << random() % 9);
+          frames.set_mesh(i, all[i]);
+        }
+        tools::affine where;  // the grid is a part of them, or they are a part of the grid
+        const double scale = static_cast<double>(plan.grid) / 32 * (1 + static_cast<double>(random() % 3));
+        for (int k = 0; k < 3; ++k) {
+          where.rows[k][k] = scale;
+          where.shift[k] = static_cast<double>(random() % 512) - 256;
+        }
+        plan.to_snapped.push_back(where);
+      }
+      expect_frame(frames, plan, all);
+    }
+  }
+}
+
+/// Shells in each other: many marks in a column, many pieces, and with rule `odd` more visible voxels than
+/// columns.
+tools::mesh nested_shells(int grid, int count) {
+  tools::mesh all{{}, {}};
+  for (int i = 0; i < count; ++i) {
+    const int low = 256 * i, high = 256 * (grid - i);
+    all = together(all, box_in_steps({low, low, low}, {high, high, high}));
+  }
+  return all;
+}
+
+TEST(solids, of_frames_that_lack_room_are_made_again) {
+  const int grid = sanitized ? 24 : 40;
+  const auto small = box_in_steps({0, 0, 0}, {300, 300, 300}), large = nested_shells(grid, grid / 2);
+  const tools::affine here;
+  for (const std::size_t count : {1, 2, 3}) {
+    for (const bool all_touched : {false, true}) {
+      tools::scene_on<place_type> frames(test_place());
+      for (const auto& mesh : {small, large, small, large}) {
+        const std::vector<tools::mesh> all(count, mesh);
+        for (std::size_t i = 0; i < count; ++i) frames.set_mesh(i, mesh);
+        const u32 side = mesh.triangles.size() == small.triangles.size() ? 2 : grid;
+        expect_frame(
+            frames, {side, std::vector(count, here), solid_op::combined, inside_rule::odd, all_touched}, all);
+      }
+    }
+  }
+}
+
+TEST(solids, of_frames_without_memory_are_no_others) {
+  const std::vector<tools::mesh> all = {nested_shells(20, 10), box_in_steps({0, 0, 0}, {2000, 3000, 4000})};
+  const tools::affine here;
+  const tools::frame_plan plan{20, {here, here}, solid_op::exclusive, inside_rule::odd, true};
+  for (std::size_t good = 0;; good += sanitized ? 5 : 1) {
+    tools::scene_on<place_type> frames(test_place());
+    for (std::size_t i = 0; i < all.size(); ++i) frames.set_mesh(i, all[i]);
+    frames.make_frame({4, {here, here}, solid_op::combined, inside_rule::odd, false});
+    test_memory().refuse_after(good);
+    bool made = false;
+    try {
+      frames.make_frame(plan);
+      made = true;
+    } catch (const roost::out_of_memory&) {
+    }
+    test_memory().refuse_nothing();
+    if (made) break;
+    EXPECT_TRUE(frames.voxels32(voxel_set::exposed).empty());
+    EXPECT_TRUE(frames.voxels32(voxel_set::surfaces).empty());
+    expect_frame(frames, plan, all);
+  }
+}
+
+/// A scene whose frames are launched by hand: on cuda by a graph that is launched twice.
+class launched_scene : public tools::scene_on<place_type> {
+ public:
+  launched_scene() : tools::scene_on<place_type>(test_place()) {}
+  void make_again(const tools::frame_plan& plan) {
+    const auto launch = [&] { launch_frame(plan, [](const char*, const auto& f) { f(); }); };
+#if defined(__CUDACC__)
+    const cudaStream_t stream = test_place().stream();
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    launch();
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    ASSERT_EQ(cudaGraphInstantiate(&ready, graph, 0), cudaSuccess);
+    for (int times = 0; times < 2; ++times) ASSERT_EQ(cudaGraphLaunch(ready, stream), cudaSuccess);
+#else
+    launch();
+#endif
+    frame_room room{};
+    EXPECT_TRUE(read_frame(plan, room));
+#if defined(__CUDACC__)
+    EXPECT_EQ(cudaGraphExecDestroy(ready), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+#endif
+  }
+};
+
+TEST(solids, of_frames_that_are_captured_are_the_same) {
+  const std::vector<tools::mesh> all = {nested_shells(30, 12), *tools::make_shape("sphere:40")};
+  const auto plan_of = [&](int f) {
+    tools::affine moved, scaled;
+    for (std::size_t k = 0; k < 3; ++k) {
+      moved.shift[k] = 300 * f;
+      scaled.rows[k][k] = 3000;
+      scaled.shift[k] = 3500;
+    }
+    return tools::frame_plan{30, {moved, scaled}, solid_op::difference, inside_rule::odd, f % 2 == 0};
+  };
+  launched_scene frames;
+  for (std::size_t i = 0; i < 2; ++i) frames.set_mesh(i, all[i]);
+  for (int f = 0; f < 4; ++f) {
+    frames.make_frame(plan_of(f));  // has room from now on
+    const auto expected = all_of(frames);
+    frames.make_frame(plan_of(f + 1));
+    frames.make_again(plan_of(f));
+    EXPECT_EQ(all_of(frames), expected);
+  }
+}
+
 TEST(solids, keep_de_morgans_laws) {
   std::mt19937 random(7);
   for (int i = 0; i < (sanitized ? 5 : 20); ++i) {
@@ -880,6 +1072,8 @@ TEST(solids, refuse_grids_that_cannot_be) {
   EXPECT_THROW(all.place_mesh(0, 0, {}), roost::invalid_argument);
   EXPECT_THROW(all.place_mesh(0, 4097, {}), roost::invalid_argument);
   EXPECT_THROW(all.place_mesh(1, 4, {}), roost::invalid_argument);
+  EXPECT_THROW(all.make_frame({0, {{}}}), roost::invalid_argument);
+  EXPECT_THROW(all.make_frame({4097, {{}}}), roost::invalid_argument);
   EXPECT_THROW(all.classes(), roost::invalid_argument);
   EXPECT_GT(all.expect_room(16), 0u);
 }
