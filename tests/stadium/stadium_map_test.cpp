@@ -861,7 +861,7 @@ TEST(stadium_map_calls, misuse_is_told) {
   using large_map = stadium_types<u32, packed<65536>>::map;
   expect_error<roost::out_of_memory>(
       [] { large_map(test_place(), std::size_t{1} << 26, {.bodies = residence::host}); },
-      {"bytes", on_host ? "" : "pinned", on_host ? "" : "budget"});
+      {"bytes", on_host ? "" : "pinned host memory"});
   map_type map(test_place());
   const auto three = upload(std::vector<u32>(3)), two = upload(std::vector<u32>(2));
   auto results = filled<u32>(2, 0);

@@ -16,10 +16,10 @@ roost::stadium_options draw_options() {
   options.load_factor = *rc::gen::element(0.1, 0.8, 1.0);
   options.ticket_bits = *rc::gen::element(1, 2, 4, 8);
   options.bodies = *rc::gen::element(residence::automatic, residence::place, residence::host);
-  options.budget = *rc::gen::element<std::size_t>(0, 3000, 100000);
+  options.budget = *rc::gen::element<std::size_t>(0u, 3000u, 100000u);
   options.seed = *rc::gen::inRange<u64>(0, 5);
   options.grows = *rc::gen::arbitrary<bool>();
-  options.region_slots = *rc::gen::element<std::uint32_t>(0, 3, 17, 400, 1u << 30);
+  options.region_slots = *rc::gen::element<std::uint32_t>(0u, 3u, 17u, 400u, 1u << 30);
   return options;
 }
 
