@@ -180,7 +180,9 @@ void run_step(const Place& place, const embedding_view<Value>& table, const embe
     place.launch(ceil_div<std::size_t>(ids.n, run.tile), scratch_bytes_of(run), run);
   };
   by_width(table.rows.dim, settle, how.given, how.out, how.evicted_rows);
-  if (fetches) bring_to_cache(place, table.rows, table.cache, std::span(found, ids.n), how.running, waiting);
+  if (fetches)
+    bring_to_cache(place, table.rows, table.cache, std::span<std::uint32_t>(found, ids.n), how.running,
+                   waiting);
 }
 
 }  // namespace roost::detail
