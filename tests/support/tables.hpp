@@ -111,9 +111,9 @@ template <class Key>
 using compact_set = table<Key, roost::none, roost::compact>;
 
 // Every table that is tested, and in which file it is compiled. TEST_MORE(N, ..): only where tests run with
-// all their types, or with third N. TEST_DATA: only where tests run whose threads do what those of other
+// all their types, or with number N. TEST_DATA: only where tests run whose threads do what those of other
 // tests do, with other data (tests/CMakeLists.txt).
-#define TEST_MORE(third, ...) TEST_MORE_##third(__VA_ARGS__)
+#define TEST_MORE(number, ...) TEST_MORE_##number(__VA_ARGS__)
 #if !defined(ROOST_TEST_TYPES) || ROOST_TEST_TYPES == 1
 #define TEST_MORE_1(...) __VA_ARGS__
 #else
@@ -133,7 +133,7 @@ using compact_set = table<Key, roost::none, roost::compact>;
   TABLE(u32, u32, roost::bucketed)                            \
   TABLE(u64, u64, roost::bucketed)                            \
   TEST_MORE(1, TABLE(u32, u64, roost::bucketed))              \
-  TEST_MORE(2, TABLE(u64, u32, roost::bucketed))
+  TEST_DATA(TEST_MORE(2, TABLE(u64, u32, roost::bucketed)))
 #define TEST_TABLES_OF_STRUCTS(TABLE) /* struct_keys_test.cpp */      \
   TEST_DATA(TABLE(twelve, twentyfour, roost::bucketed))               \
   TEST_DATA(TEST_MORE(1, TABLE(sixteen, u32, roost::bucketed)))       \
@@ -147,14 +147,14 @@ using compact_set = table<Key, roost::none, roost::compact>;
   TABLE(u32, u32, roost::cuckoo)                        \
   TABLE(u32, roost::none, roost::cuckoo)                \
   TEST_MORE(2, TABLE(u64, u64, roost::cuckoo))
-#define TEST_TABLES_COMPACT(TABLE) /* compact_test.cpp */ \
-  TABLE(u32, u32, roost::compact)                         \
-  TABLE(u64, u64, roost::compact)                         \
-  TABLE(u32, roost::none, roost::compact)                 \
-  TEST_MORE(1, TABLE(u32, u64, roost::compact))           \
-  TEST_MORE(2, TABLE(u64, u32, roost::compact))           \
-  TEST_MORE(1, TABLE(u8, u8, roost::compact))             \
-  TEST_MORE(2, TABLE(u32, twelve, roost::compact))        \
+#define TEST_TABLES_COMPACT(TABLE) /* compact_test.cpp */     \
+  TABLE(u32, u32, roost::compact)                             \
+  TABLE(u64, u64, roost::compact)                             \
+  TABLE(u32, roost::none, roost::compact)                     \
+  TEST_MORE(1, TABLE(u32, u64, roost::compact))               \
+  TEST_DATA(TEST_MORE(2, TABLE(u64, u32, roost::compact)))    \
+  TEST_MORE(1, TABLE(u8, u8, roost::compact))                 \
+  TEST_DATA(TEST_MORE(2, TABLE(u32, twelve, roost::compact))) \
   TEST_MORE(1, TABLE(u64, roost::none, roost::compact))
 #define TEST_SETS(TABLE) /* frozen_set_test.cpp */                  \
   TEST_DATA(TABLE(u64, roost::none, roost::bucketed))               \
