@@ -9,7 +9,6 @@
 #include <cstring>
 #include <random>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -25,12 +24,29 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// The types that a suite runs with: all of them, or in builds that would take too long one: type number
-/// ROOST_TEST_TYPES (0, 1 or 2), or the last one if there are fewer.
+/// The types that a suite runs with: all of them, or in builds that would take too long a third: type number
+/// ROOST_TEST_TYPES (0, 1 or 2; the last one if there are fewer) and every third after it.
 #if defined(ROOST_TEST_TYPES)
+template <std::size_t Number, class First, class... Rest>
+struct every_third : every_third<Number - 1, Rest...> {};
+template <std::size_t Number, class First>
+struct every_third<Number, First> {
+  using type = testing::Types<First>;
+};
+template <class First, class... Rest>
+  requires(sizeof...(Rest) != 0)
+struct every_third<0, First, Rest...> {
+  using type = testing::Types<First>;
+};
+template <class First, class Second, class Third, class... Rest>
+  requires(sizeof...(Rest) != 0)
+struct every_third<0, First, Second, Third, Rest...> {
+  template <class... More>
+  static testing::Types<First, More...> before(testing::Types<More...>);
+  using type = decltype(before(typename every_third<0, Rest...>::type()));
+};
 template <class... T>
-using axis = testing::Types<
-    std::tuple_element_t<std::min<std::size_t>(ROOST_TEST_TYPES, sizeof...(T) - 1), std::tuple<T...>>>;
+using axis = typename every_third<ROOST_TEST_TYPES, T...>::type;
 #else
 template <class... T>
 using axis = testing::Types<T...>;

@@ -111,9 +111,9 @@ template <class Key>
 using compact_set = table<Key, roost::none, roost::compact>;
 
 // Every table that is tested, and in which file it is compiled. TEST_MORE(N, ..): only where tests run with
-// all their types, or with number N. TEST_DATA: only where tests run whose threads do what those of other
+// all their types, or with third N. TEST_DATA: only where tests run whose threads do what those of other
 // tests do, with other data (tests/CMakeLists.txt).
-#define TEST_MORE(number, ...) TEST_MORE_##number(__VA_ARGS__)
+#define TEST_MORE(third, ...) TEST_MORE_##third(__VA_ARGS__)
 #if !defined(ROOST_TEST_TYPES) || ROOST_TEST_TYPES == 1
 #define TEST_MORE_1(...) __VA_ARGS__
 #else
