@@ -62,21 +62,6 @@ struct slot_orders {
     }
     return least;
   }
-
- private:
-  template <class Number, std::size_t N>
-  ROOST_FN static void read_pieces(Number (&to)[N], const Number* from) {
-    struct alignas(N * sizeof(Number) % 16 == 0 ? 16 : sizeof(Number)) piece {
-      Number numbers[N * sizeof(Number) % 16 == 0 ? 16 / sizeof(Number) : 1];
-    };
-    constexpr std::size_t of_piece = sizeof(piece) / sizeof(Number);
-    ROOST_UNROLL
-    for (std::size_t p = 0; p < N / of_piece; ++p) {
-      const piece one = reinterpret_cast<const piece*>(from)[p];
-      ROOST_UNROLL
-      for (std::size_t k = 0; k < of_piece; ++k) to[p * of_piece + k] = one.numbers[k];
-    }
-  }
 };
 
 template <class Value>

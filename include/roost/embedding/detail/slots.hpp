@@ -80,6 +80,22 @@ struct embedding_slots {
   }
 };
 
+/// Reads numbers side by side, in pieces of 16 bytes if they fill such.
+template <class Number, std::size_t N>
+ROOST_FN void read_pieces(Number (&to)[N], const Number* from) {
+  constexpr std::size_t bytes = N * sizeof(Number) % 16 == 0 ? 16 : sizeof(Number),
+                        of_piece = bytes / sizeof(Number);
+  struct alignas(bytes) piece {
+    Number numbers[of_piece];
+  };
+  ROOST_UNROLL
+  for (std::size_t p = 0; p < N / of_piece; ++p) {
+    const piece one = reinterpret_cast<const piece*>(from)[p];
+    ROOST_UNROLL
+    for (std::size_t k = 0; k < of_piece; ++k) to[p * of_piece + k] = one.numbers[k];
+  }
+}
+
 /// The tags of a bucket that one of several lanes compares.
 template <int Lanes>
 struct some_tags {
@@ -88,16 +104,7 @@ struct some_tags {
 
   ROOST_FN some_tags() = default;
   ROOST_FN some_tags(const embedding_slots& slots, std::uint32_t bucket, std::uint32_t lane) {
-    struct alignas(16) piece {
-      std::uint32_t word[4];
-    };
-    const auto* const pieces =
-        reinterpret_cast<const piece*>(slots.tags) + (std::size_t{bucket} * Lanes + lane) * words / 4;
-    ROOST_UNROLL
-    for (int w = 0; w < words / 4; ++w) {
-      const piece four = pieces[w];
-      for (int i = 0; i < 4; ++i) word[4 * w + i] = four.word[i];
-    }
+    read_pieces(word, slots.tags + (std::size_t{bucket} * Lanes + lane) * words);
   }
 
   /// A slot with the tag of a key, or no_slot; `has_more`: there may be more.
