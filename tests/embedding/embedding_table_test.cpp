@@ -825,6 +825,29 @@ TEST(embedding_table, thousands_of_keys_fill_more_than_a_tile) {
   for (const float x : rows) ASSERT_EQ(x, -0.01f * (0.5f * times));
 }
 
+/// A table of one bucket: what finds no slot must not be looked at again and again.
+TEST(embedding_table, the_least_of_very_many_keys_get_the_slots_of_a_bucket) {
+  const std::size_t n = sanitized ? 100'000 : 500'000;
+  table t(test_place(), {.dim = 1, .capacity = 128, .seed = 5});
+  ids_type ids(n);
+  std::vector<u64> hashes(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    ids[i] = static_cast<i64>(i);
+    hashes[i] = roost::mix64(i, 5);
+  }
+  std::vector<u64> sorted = hashes;
+  std::ranges::nth_element(sorted, sorted.begin() + 128);
+  const auto slots = inserted(t, batch_of(ids));
+  std::set<u32> given;
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(slots[i] != none, hashes[i] < sorted[128]) << i;
+    if (slots[i] != none) given.insert(slots[i]);
+  }
+  EXPECT_EQ(given.size(), 128);
+  EXPECT_EQ(*given.rbegin(), 127);
+  EXPECT_EQ(t.counts(test_place()).unplaced, n - 128);
+}
+
 TEST(embedding_table, wrong_arguments_are_refused) {
   const auto& place = test_place();
   EXPECT_THROW(table(place, {.dim = 0, .capacity = 5}), roost::invalid_argument);

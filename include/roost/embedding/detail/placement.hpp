@@ -122,7 +122,8 @@ struct place_missing {
       for (std::uint32_t k = 0; k < at_once; ++k)
         evictions += write_slot(team, k < count, at(team, chosen, k, lane));
       write_rows(team, lane, any, count, chosen);
-      count = count == at_once ? choose(team, head, lane, chosen, true) : 0;
+      const bool goes_on = count == at_once && at(team, chosen, at_once - 1, lane).slot != no_slot;
+      count = goes_on ? choose(team, head, lane, chosen, true) : 0;  // until the bucket has no slot to give
     }
     return evictions;
   }
