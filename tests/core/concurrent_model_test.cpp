@@ -157,8 +157,8 @@ class model : map_and_oracle<T> {
 
   void put(change what, bool some) {
     const auto keys = draw_keys();
-    const auto values = cut_all<value>(
-        random_numbers(keys.size(), *rc::gen::inRange<u64>(0, 1000), *rc::gen::element<u64>(u64{3}, ~u64{0})));
+    const auto values = cut_all<value>(random_numbers(keys.size(), *rc::gen::inRange<u64>(0, 1000),
+                                                      *rc::gen::element<u64>(u64{3}, ~u64{0})));
     std::vector<char> stencil(keys.size(), 1);
     if (some) {
       for (std::size_t i = 0; i < stencil.size(); ++i) stencil[i] = widened(values[i]) % 2 == 0;
