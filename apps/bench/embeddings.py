@@ -15,7 +15,7 @@ steps while a thread writes the table to a file.
 
     python3 apps/bench/embeddings.py --insert 8 --rows 134217728
 
-This is HierarchicalKV's test instead: batches of 2^20 different ids with rows of 8 floats, 60 % of them those of
+This is HierarchicalKV's test instead: batches of 2^20 different ids with rows of 8 floats, 60 % of them of
 the batch before, into a table that is full, so that the others take rows of other ids (LRU; the ids that lose
 theirs are remembered). The rows of each batch are then looked up and verified.
 """
