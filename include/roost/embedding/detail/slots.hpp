@@ -215,7 +215,7 @@ ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
 /// Finds the slot of each id of a batch, or no_slot. A key that is found is marked with the step, if there is
 /// one.
 struct find_embeddings {
-  static constexpr int threads = 256, teams_at_once = 2;
+  static constexpr int threads = 256, teams_at_once = 4;
   static constexpr int at_once = 2;  // ids whose tags are read together
 
   /// Ids of a team.
