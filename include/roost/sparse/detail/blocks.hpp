@@ -412,15 +412,20 @@ struct begin_superblock {
   }
 };
 
-/// word |= bits, for all neighbours that change the same word at the same time: so one atomic serves all
-/// voxels of a block.
+/// word |= bits. If neighbours of a warp change the same word at the same time, one atomic serves all of
+/// them: the voxels of a block. Not if voxels are scattered: then comparing the words takes longer than the
+/// atomics.
 ROOST_FN void fetch_or_near(std::uint64_t& word, std::uint64_t bits) {
 #if ROOST_ON_DEVICE && __CUDA_ARCH__ >= 800
-  const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(&word));
-  const std::uint32_t low = __reduce_or_sync(same, static_cast<std::uint32_t>(bits)),
-                      high = __reduce_or_sync(same, static_cast<std::uint32_t>(bits >> 32));
-  if (lane_of_warp() != __ffs(static_cast<int>(same)) - 1) return;
-  bits = std::uint64_t{high} << 32 | low;
+  const unsigned all = __activemask();
+  const auto at = reinterpret_cast<unsigned long long>(&word);
+  if (__popc(__ballot_sync(all, __shfl_up_sync(all, at, 1) == at)) > 8) {
+    const unsigned same = __match_any_sync(all, at);
+    const std::uint32_t low = __reduce_or_sync(same, static_cast<std::uint32_t>(bits)),
+                        high = __reduce_or_sync(same, static_cast<std::uint32_t>(bits >> 32));
+    if (lane_of_warp() != __ffs(static_cast<int>(same)) - 1) return;
+    bits = std::uint64_t{high} << 32 | low;
+  }
 #endif
   fetch_or(word, bits);
 }

@@ -376,9 +376,6 @@ class voxel_table {
       if (counted.failed != 0) return counted;
       coordinates_ = array<coordinate<D>, Place>(place, counted.rows);
       if (options_.order == order::input) row_of_ = row_array(place, counted.rows);
-      constexpr std::size_t worthwhile = 1 << 20;
-      if (blocks_.bytes() > worthwhile && counted.blocks < blocks_.size() / 2)
-        truncate(place, blocks_, counted.blocks);
     }
     if (options_.order == order::block) {
       using write = write_coordinates<Place, D>;
@@ -388,6 +385,9 @@ class voxel_table {
     if constexpr (!makes_voxels<Source>) {
       if (options_.order == order::input || options_.rows_of_input) write_rows(place, source);
     }
+    constexpr std::size_t worthwhile = 1 << 20;
+    if (!is_fixed() && blocks_.bytes() > worthwhile && counted.blocks < blocks_.size() / 2)
+      truncate(place, blocks_, counted.blocks);  // at last: the host does it while the place works
     return counted;
   }
 

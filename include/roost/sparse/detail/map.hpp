@@ -131,6 +131,15 @@ struct order_neighbours {
 
 enum class map_kind { submanifold, convolution, generative };
 
+/// The sizes of a map's inputs and outputs, from where they are; null: 0.
+struct size_of_either {
+  const std::uint64_t *inputs, *outputs;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::uint64_t* const size = i == 0 ? inputs : outputs;
+    return size != nullptr ? *size : 0;
+  }
+};
+
 /// Neighbours of rows, and their masks.
 template <class Place>
 struct neighbour_arrays {
@@ -353,15 +362,11 @@ class neighbour_table {
     inputs_most_ = rows_of(inputs), outputs_most_ = rows_of(outputs);
     inputs_ = inputs.size(), outputs_ = outputs.size();
     if (sizes_.size() == 0) {
-      sizes_ = zeros(place, 2);
+      sizes_ = array<std::uint64_t, Place>(place, 2);
       forward_.make_room(place, outputs_most_, volume(), mask_words());
       if (options_.inverse) inverse_.make_room(place, inputs_most_, volume(), mask_words());
     }
-    const auto copy_size = [&](const index_type& index, std::uint64_t* size) {
-      if (index.device_size() != nullptr) place.copy(size, index.device_size(), sizeof(*size));
-    };
-    copy_size(inputs, sizes_.data());
-    copy_size(outputs, sizes_.data() + 1);
+    write_numbers(place, 2, size_of_either{inputs.device_size(), outputs.device_size()}, sizes_.data());
     for (const bool inverse : {false, true}) {
       if (inverse && !options_.inverse) continue;
       inverse != (kind_ == map_kind::generative) ? find_rows<true>(place, inputs, outputs, inverse)
