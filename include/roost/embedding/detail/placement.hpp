@@ -4,7 +4,8 @@
 
 // Missing keys get slots. A warp takes 32 buckets: each lane chooses the least missing keys of one bucket,
 // the lanes together find the least slots of one bucket after the other, and then each lane writes the slots
-// of its keys. There are no locks, and the result is deterministic.
+// of its keys. There are no locks, and the result is deterministic. If there are many more ids than slots, a
+// warp takes one bucket, so that one lane can choose all of its keys in one walk.
 
 namespace roost::detail {
 
@@ -64,15 +65,19 @@ struct slot_orders {
   }
 };
 
-template <class Value>
+/// Chooses so many keys of a bucket at once: `few`, or as many as it has slots.
+template <class Value, std::uint32_t AtOnce>
 struct place_missing {
   static constexpr int threads = 128, teams_at_once = 8;
-  static constexpr std::uint32_t at_once = 4;                 // keys of a bucket
+  static constexpr std::uint32_t few = 4, at_once = AtOnce;
   static constexpr std::uint32_t not_admitted = no_slot - 1;  // in claimed_keys::slots, like no_slot
+  static_assert(at_once == few || at_once == embedding_slots::of_bucket);
 
-  /// Buckets of a team.
+  /// Buckets of the lanes of a warp, and of a team.
+  template <class Team>
+  static constexpr std::uint32_t near_buckets = at_once == few ? Team::near_size : 1;
   template <class Place>
-  static constexpr std::size_t tile = std::is_same_v<Place, host> ? 1024 : threads;
+  static constexpr std::size_t tile = std::is_same_v<Place, host> ? 1024 : threads * few / at_once;
 
   embedding_view<Value> table;
   embedding_ids ids;
@@ -84,7 +89,7 @@ struct place_missing {
     std::uint32_t id, slot;
   };
   ROOST_FN chosen_key* scratch(scratch_memory& memory) const {
-    return memory.take<chosen_key>(threads * at_once);
+    return memory.take<chosen_key>(threads * few);
   }
 
   template <class Team>
@@ -94,10 +99,11 @@ struct place_missing {
     constexpr std::size_t of_team = tile<typename Team::place>;
     const auto rank = static_cast<std::uint32_t>(team.rank());
     scratch_memory all(memory);
-    chosen_key* const chosen = scratch(all) + rank / lanes * lanes * at_once;
+    chosen_key* const chosen = scratch(all) + rank / lanes * lanes * few;
     const std::size_t end = smaller<std::size_t>((index + 1) * of_team, table.slots.buckets);
     std::uint64_t evictions = 0;
-    for (std::size_t first = index * of_team + rank / lanes * lanes; first < end; first += Team::size)
+    for (std::size_t first = index * of_team + rank / lanes * near_buckets<Team>; first < end;
+         first += Team::size / lanes * near_buckets<Team>)
       evictions += place_in(team, static_cast<std::uint32_t>(first), rank % lanes, chosen);
     if (rank % lanes == 0 && evictions != 0) fetch_add(table.state->evicted, evictions);
   }
@@ -106,13 +112,13 @@ struct place_missing {
   /// Key k of a lane's bucket; neighbours' keys are side by side.
   template <class Team>
   ROOST_FN static chosen_key& at(const Team&, chosen_key* chosen, std::uint32_t k, std::uint32_t lane) {
-    return chosen[k * Team::near_size + lane];
+    return chosen[k * near_buckets<Team> + lane];
   }
 
   template <class Team>
   ROOST_FN std::uint32_t place_in(const Team& team, std::uint32_t first, std::uint32_t lane,
                                   chosen_key* chosen) const {
-    const bool exists = first + lane < table.slots.buckets;
+    const bool exists = lane < near_buckets<Team> && first + lane < table.slots.buckets;
     const std::uint32_t head = exists ? claimed.heads[first + lane] : 0;
     if (head != 0) claimed.heads[first + lane] = 0;
     std::uint32_t evictions = 0, count = head != 0 ? choose(team, head, lane, chosen, false) : 0;
@@ -120,9 +126,10 @@ struct place_missing {
       team.sync_near();
       take_slots(team, first, lane, any, count, chosen);
       for (std::uint32_t k = 0; k < at_once; ++k)
-        evictions += write_slot(team, k < count, at(team, chosen, k, lane));
+        evictions += write_slot(team, k < count ? &at(team, chosen, k, lane) : nullptr);
       write_rows(team, lane, any, count, chosen);
-      const bool goes_on = count == at_once && at(team, chosen, at_once - 1, lane).slot != no_slot;
+      const bool goes_on = at_once != embedding_slots::of_bucket && count == at_once &&
+                           at(team, chosen, at_once - 1, lane).slot != no_slot;
       count = goes_on ? choose(team, head, lane, chosen, true) : 0;  // until the bucket has no slot to give
     }
     return evictions;
@@ -183,11 +190,14 @@ struct place_missing {
     team.sync_near();
   }
 
-  /// Gives a chosen key its slot. Returns how many of the neighbours' keys took theirs from other keys.
+  /// Gives a chosen key its slot, if there is one. Returns how many of the neighbours' keys took theirs from
+  /// other keys.
   template <class Team>
-  ROOST_FN std::uint32_t write_slot(const Team& team, bool exists, chosen_key& one) const {
-    const bool placed = exists && one.slot != no_slot, evicts = placed && (one.slot & is_missing) != 0;
+  ROOST_FN std::uint32_t write_slot(const Team& team, chosen_key* key) const {
+    const bool placed = key != nullptr && key->slot != no_slot,
+               evicts = placed && (key->slot & is_missing) != 0;
     if (placed) {
+      chosen_key& one = *key;
       const embedding_slots& slots = table.slots;
       claimed.slots[one.id] = one.slot;
       one.slot &= ~is_missing;
