@@ -300,7 +300,6 @@ void convolve_input_gradient(const call_place<Place>& at, const neighbourhoods<P
   });
 }
 
-/// The type of the result: double for double, float for all others.
 template <class Place>
 void convolve_weight_gradient(const call_place<Place>& at, const neighbourhoods<Place>& map, bool transposed,
                               const std::string& type, std::size_t in, std::size_t out, bool tf32,
@@ -308,7 +307,7 @@ void convolve_weight_gradient(const call_place<Place>& at, const neighbourhoods<
   with_features<Place>(type, [&]<class T>(T) {
     read(at, map.home(), [&](const Place& place) {
       sparse_conv_weight_gradient(place, map.view(transposed), {in, out, tf32}, numbers_of<const T>(features),
-                                  numbers_of<const T>(gradient), numbers_of<detail::conv_sum<T>>(results));
+                                  numbers_of<const T>(gradient), numbers_of<T>(results));
     });
   });
 }

@@ -80,7 +80,16 @@ std::vector<sum_of<T>> weight_gradient(const roost::kernel_map_view& map, const 
                                        const place_type& place = test_place()) {
   auto result = upload(std::vector<sum_of<T>>(map.volume * channels.in * channels.out, 77));
   roost::sparse_conv_weight_gradient(place, map, channels, upload(input), upload(output_gradient), result);
-  return download(result);
+  const auto sums = download(result);
+  if constexpr (!std::is_same_v<T, sum_of<T>>) {
+    auto narrow = upload(std::vector<T>(sums.size(), T(77.f)));
+    roost::sparse_conv_weight_gradient(place, map, channels, upload(input), upload(output_gradient), narrow);
+    const auto rounded = download(narrow);
+    std::size_t others = 0;
+    for (std::size_t i = 0; i < sums.size(); ++i) others += number(rounded[i]) != number(T(sums[i]));
+    EXPECT_EQ(others, 0) << "are not the sums, rounded";
+  }
+  return sums;
 }
 
 template <class T>

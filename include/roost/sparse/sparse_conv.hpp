@@ -63,9 +63,9 @@ void sparse_conv_input_gradient(const Place& place, const kernel_map_view& rever
 
 /// The gradient of the weights, [offset][in][out], from the input of sparse_conv() and the gradient of its
 /// output; `map` is that of the convolution. The result is of type double for double, of type float for all
-/// others. Sums are made of short sums in a fixed order, so they are the same from run to run with any number
-/// of threads. Takes memory for the weights of at most volume + 63 offsets, on cuda of volume + 1023.
-/// Otherwise as sparse_conv().
+/// others, or of the type of the input, to which the sums are rounded. Sums are made of short sums in a fixed
+/// order, so they are the same from run to run with any number of threads. Takes memory for the weights of at
+/// most volume + 63 offsets, on cuda of volume + 1023. Otherwise as sparse_conv().
 template <class Place, class Input, class Gradient, class Output>
 void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
                                  const conv_channels& channels, const Input& input,
@@ -74,8 +74,8 @@ void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
 }
 
 /// The gradient of the bias: the sum of the gradients of all output rows of the map, for each of
-/// channels.out, of the types of sparse_conv_weight_gradient(). The same from run to run. Otherwise as
-/// sparse_conv().
+/// channels.out, of type double for double, of type float for all others. The same from run to run. Otherwise
+/// as sparse_conv().
 template <class Place, class Gradient, class Output>
 void sparse_conv_bias_gradient(const Place& place, const kernel_map_view& map, const conv_channels& channels,
                                const Gradient& output_gradient, Output&& bias_gradient) {

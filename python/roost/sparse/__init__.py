@@ -21,7 +21,7 @@ import weakref
 from .._arrays.exact import convert, is_python
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
-from .._arrays.types import BOOL, FLOAT32, INT32, INT64
+from .._arrays.types import BOOL, INT32, INT64
 from .._options import check_rows, rows_type, whole_number
 
 __all__ = ["CoordinateIndex", "KernelMap", "kernel_map", "sparse_conv"]
@@ -588,8 +588,6 @@ def _input_gradient(made, transposed, gradient, weights):
 def _weight_gradient(made, transposed, features, gradient, weights):
     conv = _Conv(made, transposed, features, weights, made.rows[transposed])
     library, dtype = conv.library, conv.features.dtype
-    result = library.empty(
-        made.volume, dtype if conv.name == "float64" else FLOAT32, (conv.inputs, conv.outputs)
-    )
+    result = library.empty(made.volume, dtype, (conv.inputs, conv.outputs))
     conv(library.module.convolve_weight_gradient, conv.features, gradient, result)
     return result

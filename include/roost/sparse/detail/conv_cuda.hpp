@@ -484,7 +484,8 @@ struct add_weight_gradient_rows {
   std::uint32_t in, out, in_panels, out_panels, parts;
   std::uint32_t in_stride, out_stride;  // of rows, in numbers
   const T *input, *gradient;
-  sum* sums;  // [part][offset][in][out]
+  sum* sums;   // [part][offset][in][out]
+  T* rounded;  // where the sums of the only part are rounded to; or null
 
   static std::size_t scratch_bytes(std::size_t most) {
     return product::scratch_bytes((counts_size + 2 * room) * sizeof(std::uint32_t) + alignment, most);
@@ -526,11 +527,17 @@ struct add_weight_gradient_rows {
     }
 
     const sum* const all = block::gather(products, memory);
-    sum* const to = sums + (std::size_t{part} * map.volume + k) * in * out;
+    const std::size_t first = (std::size_t{part} * map.volume + k) * in * out;
     for (std::uint32_t i = thread; i < rows_of_tile * Columns; i += threads) {
       const std::uint32_t row = in_begin + i / Columns, column = out_begin + i % Columns;
-      if (row < in && column < out)
-        to[std::size_t{row} * out + column] = all[i / Columns * block::sum_stride + i % Columns];
+      if (row >= in || column >= out) continue;
+      const sum one = all[i / Columns * block::sum_stride + i % Columns];
+      const std::size_t to = first + std::size_t{row} * out + column;
+      if (rounded != nullptr) {
+        rounded[to] = static_cast<T>(one);
+      } else {
+        sums[to] = one;
+      }
     }
 #endif
   }
@@ -642,18 +649,18 @@ struct add_rows {
 };
 
 /// result[i]: the sum of parts[p][i] over all p, in their order.
-template <class Sum>
+template <class Sum, class Result = Sum>
 struct add_parts {
   const Sum* parts;
   std::size_t count, size;
-  Sum* result;
+  Result* result;
 
   ROOST_FN Sum sum_of(std::size_t i) const {
     Sum sum = parts[i];
     for (std::size_t p = 1; p < count; ++p) sum += parts[p * size + i];
     return sum;
   }
-  ROOST_FN void operator()(std::size_t i) const { result[i] = sum_of(i); }
+  ROOST_FN void operator()(std::size_t i) const { result[i] = static_cast<Result>(sum_of(i)); }
 };
 
 /// The same for rows of columns, with the bias of each column; unused rows of a fixed capacity are not
@@ -751,10 +758,11 @@ struct conv_backend<cuda> {
                        {sums.data(), splits, size, nullptr}, map.device_outputs, bias, columns, output});
   }
 
-  template <int Columns, bool Tensor, class T>
+  /// Result: of sums, or T.
+  template <int Columns, bool Tensor, class T, class Result>
   static void weight_gradient(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
                               std::uint64_t outputs, const conv_channels& channels, const T* input,
-                              const T* gradient, conv_sum<T>* result) {
+                              const T* gradient, Result* result) {
     if constexpr (Columns > 128) {
       if (channels.out <= 128)
         return weight_gradient(conv_width<128, Tensor>(), place, map, outputs, channels, input, gradient,
@@ -770,12 +778,29 @@ struct conv_backend<cuda> {
     const auto parts = static_cast<std::uint32_t>(std::clamp<std::size_t>(
         ceil_div<std::size_t>(1024, teams), 1, std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
     const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
-    array<conv_sum<T>, cuda> sums;
-    if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
-    place.launch(teams * parts, kernel_type::scratch_bytes(place.scratch_most()),
-                 kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
-                             in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
-    if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
+    using sum = conv_sum<T>;
+    array<sum, cuda> sums(place, parts != 1 ? parts * size : 0);
+    kernel_type run{map,
+                    in,
+                    out,
+                    in_panels,
+                    out_panels,
+                    parts,
+                    in_rows.stride,
+                    out_rows.stride,
+                    in_rows.numbers,
+                    out_rows.numbers,
+                    sums.data(),
+                    nullptr};
+    if (parts == 1) {
+      if constexpr (std::is_same_v<Result, sum>) {
+        run.sums = result;
+      } else {
+        run.rounded = result;
+      }
+    }
+    place.launch(teams * parts, kernel_type::scratch_bytes(place.scratch_most()), run);
+    if (parts != 1) place.for_each(size, add_parts<sum, Result>{sums.data(), parts, size, result});
   }
 
   template <class T>
