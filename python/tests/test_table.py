@@ -548,6 +548,51 @@ def test_a_second_backward_pass_is_refused(device):
     assert torch.equal(table.state_dict()["rows"], before)
 
 
+@pytest.mark.parametrize("hbm_rows", [None, 3000])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_ctrl_c_leaves_whole_steps(device, optimizer, hbm_rows):
+    """A signal ends calls at any point; rows are those of steps that were done, or not begun."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    options = {"optimizer": optimizer, "lr": 1.0, "initializer": ("constant", 5.0), "hbm_rows": hbm_rows}
+    old, new = torch.arange(2**13, device=device), torch.arange(2**20, 2**20 + 15_000, device=device)
+    ended = 0
+    handler = signal.signal(signal.SIGALRM, stop)
+    try:
+        for k in range(16):
+            table = roost.torch.Table(16, 2**13, device=device, **options)
+            out = table(old)
+            out.backward(torch.ones_like(out))
+            rows, found = table.find(old)
+            learned = rows[found][0, 0].item()
+            out = table(old[:5000]) if k % 2 else None
+            before = table.find(old[:5000])[0]
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.001 * k)
+                table(new) if out is None else out.backward(torch.ones_like(out))
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                ended += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            rows, found = table.find(old)
+            if out is None:
+                assert set(rows[found].unique().tolist()) <= {learned}
+            else:
+                assert len((rows[:5000] != before)[found[:5000]].unique()) == 1
+            assert table.find(new)[0].unique().tolist() == [5.0]
+            updates = table.counts()["updates"]
+            if out is not None and updates == 2:
+                with pytest.raises(RuntimeError, match="second"):
+                    out.backward(torch.ones_like(out))
+                assert table.counts()["updates"] == 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+    assert ended or "cuda" in str(device)  # which does not wait
+
+
 def test_a_pass_that_waits_for_long_is_told(device):
     table = roost.torch.Table(2, 128, optimizer="sgd", device=device)
     held = table(torch.zeros(1, dtype=torch.int64, device=device))

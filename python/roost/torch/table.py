@@ -70,7 +70,6 @@ class _Lookup(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
         ctx.table._learn(ctx.batch, ctx.slots, gradient, ctx.step)
-        ctx.step.end()
         return torch.zeros_like(ctx.table._anchor), None, None
 
 
@@ -545,6 +544,7 @@ class Table(torch.nn.Module):
         if gradient.dtype != self.dtype:
             gradient = gradient.to(self.dtype)
         column = self._library.column
+        step.end()  # before the update, after which Ctrl-C may end this call: nothing is learned twice
         self._table.update(self._library.place(), batch.words, column(slots), column(gradient))
 
     def _find(self, batch):

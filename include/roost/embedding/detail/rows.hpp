@@ -227,6 +227,7 @@ template <class Place, class Value>
 void bring_to_cache(const Place& place, const embedding_rows<Value>& rows, const row_cache& cache,
                     std::span<const std::uint32_t> slots, std::uint32_t keeps_steps,
                     waiting_rows<Place>& waiting, const std::uint32_t* steps = nullptr) {
+  const calls_between_pieces none(nullptr);  // rows that wait must come
   const std::size_t n = slots.size();
   std::uint32_t *const ranks = waiting.numbers.data(), *const ordered = ranks + n;
   std::uint64_t* const starts = waiting.starts.data();

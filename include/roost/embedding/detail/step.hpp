@@ -141,6 +141,7 @@ struct settle_claims {
 template <class Place, class Value>
 void run_step(const Place& place, const embedding_view<Value>& table, const embedding_ids& ids,
               std::uint32_t* found, const step_kind<Value>& how) {
+  const calls_between_pieces none(nullptr);  // keys with slots must get their rows
   embedding_state* const state = table.state;
   place.for_each(1, begin_step{state});
   if (ids.n == 0) return;

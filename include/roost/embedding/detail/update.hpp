@@ -336,6 +336,7 @@ struct begin_update {
 template <class Place, class Value>
 void run_update(const Place& place, const embedding_view<Value>& table, const std::uint32_t* slots,
                 std::size_t n, const bags_of_ids& bags, const Value* gradients) {
+  const calls_between_pieces none(nullptr);  // all rows learn, or none
   place.for_each(1, begin_update{table.state});
   if (n == 0) return;
   array<std::uint32_t, Place> bag_of(place, bags.offsets != nullptr ? n : 0);
