@@ -25,9 +25,10 @@ function(roost_program target)
   endif()
 endfunction()
 
-# roost_only_checked(target [PTX]): its CUDA sources are compiled, but no program is made of them. nvcc 13 stops
-# before it makes PTX, unless PTX is given: that takes a quarter of its time, and finds mistakes in assembly
-# alone. (It could stop sooner, by -fdevice-syntax-only, but would let kernels call functions of the host.)
+# roost_only_checked(target [PTX]): its CUDA sources are compiled, but no program is made of them. nvcc 13
+# stops before it makes PTX, unless PTX is given: that takes a quarter of its time, and finds mistakes in
+# assembly alone. (It could stop sooner, by -fdevice-syntax-only, but then kernels might call functions of the
+# host.)
 function(roost_only_checked target)
   if("PTX" IN_LIST ARGN OR CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.0)
     set_target_properties(${target} PROPERTIES CUDA_PTX_COMPILATION ON)
@@ -41,8 +42,8 @@ function(roost_only_checked target)
   endforeach()
 endfunction()
 
-# roost_ptx(target SIZE source...): CUDA sources that are only checked, so many at a time: they share headers and
-# instances.
+# roost_ptx(target SIZE source...): CUDA sources that are only checked, so many at a time: they share headers
+# and instances.
 function(roost_ptx target size)
   set(files)
   list(LENGTH ARGN left)
