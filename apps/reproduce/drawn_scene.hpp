@@ -25,10 +25,11 @@ class drawn_scene {
     }
   }
   float operator()(image_point p) const {
-    for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
-      const float dx = p.x - piece->x, dy = p.y - piece->y;
-      const float u = dx * piece->c + dy * piece->s, v = (dy * piece->c - dx * piece->s) / piece->shape;
-      if (piece->box ? std::abs(u) < 1 && std::abs(v) < 1 : u * u + v * v < 1) return piece->shade;
+    for (std::size_t i = pieces_.size(); i-- > 0;) {
+      const piece& of = pieces_[i];
+      const float dx = p.x - of.x, dy = p.y - of.y;
+      const float u = dx * of.c + dy * of.s, v = (dy * of.c - dx * of.s) / of.shape;
+      if (of.box ? std::abs(u) < 1 && std::abs(v) < 1 : u * u + v * v < 1) return of.shade;
     }
     return 128;
   }

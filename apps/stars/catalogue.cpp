@@ -15,7 +15,6 @@
 namespace roost::tools {
 namespace {
 
-constexpr double degree = std::numbers::pi / 180;
 constexpr double gaia_epoch = 2016.0, hipparcos_epoch = 1991.25;  // of the positions
 constexpr double fastest = 15000;  // Barnard's star moves 10,400 milliarcseconds a year
 

@@ -38,6 +38,8 @@ struct tangent_axes {
 };
 
 inline constexpr float pi = std::numbers::pi_v<float>;
+inline constexpr double degree = std::numbers::pi / 180;   // in radians
+inline constexpr double degrees = 180 / std::numbers::pi;  // of a radian
 
 /// Cells of the sphere: bands of declination, each cut into cells of right ascension that are about as wide
 /// as the band is high. Cells are numbered from the south pole on.

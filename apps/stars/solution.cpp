@@ -6,11 +6,6 @@
 #include <set>
 
 namespace roost::tools {
-namespace {
-
-constexpr double degree = std::numbers::pi / 180, degrees = 180 / std::numbers::pi;
-
-}  // namespace
 
 sky_point point_of(sky_vector direction) {
   const double ra = std::atan2(direction.y, direction.x) * degrees;

@@ -7,11 +7,6 @@
 #include <roost/error.hpp>
 
 namespace roost::tools {
-namespace {
-
-constexpr double degrees = 180 / std::numbers::pi;
-
-}  // namespace
 
 void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size,
                bool lowest_first) {

@@ -191,11 +191,6 @@ void groups<Place>::combine(const Place& place, const key_column& values, const 
   combine<word>(place, values, what, false, plus(), to, valid);
 }
 
-struct count_missing {
-  const bool* valid;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return !valid[i]; }
-};
-
 template <class Place>
 arrow_owner<ArrowArray> groups<Place>::result_of(const Place& place, const reduction& what, bool has_nulls,
                                                  array<std::byte, Place>&& values,

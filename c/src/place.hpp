@@ -114,6 +114,11 @@ struct pack_bools {
   }
 };
 
+struct count_missing {
+  const bool* valid;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return !valid[i]; }
+};
+
 /// Bools as bits.
 template <class Place>
 array<std::uint8_t, Place> bits_of(const Place& place, std::span<const bool> bools) {

@@ -31,10 +31,6 @@ struct take_validity {
     to[i] = row >= 0 && detail::is_valid(valid, static_cast<std::size_t>(row));
   }
 };
-struct count_missing {
-  const bool* valid;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return !valid[i]; }
-};
 template <class Word>
 struct take_word {
   wanted_row wanted;

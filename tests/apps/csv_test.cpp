@@ -17,6 +17,7 @@
 
 #include "apps/shared/output_file.hpp"
 #include "roost/error.hpp"
+#include "support/keys.hpp"
 
 // CSV files become rows of fields, or one line that says what is wrong with them; what is written is read
 // again.
@@ -228,7 +229,7 @@ TEST(csv, rows_may_be_longer_than_a_piece) {
     expected.push_back({a, b});
     text += quoted ? '"' + a + "\"," + b + '\n' : a + ',' + b + '\n';
   };
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < (sanitized ? 1 : 2); ++i) {
     add("1" + lines, "2", true);
     add(plain, plain, false);
     add("with \n line" + lines + lines + lines + lines, "", true);

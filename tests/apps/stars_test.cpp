@@ -42,7 +42,7 @@ tools::star_database random_sky(std::size_t n, std::uint32_t seed) {
 
 const tools::star_database& sky() {
   static const auto built = [] {
-    auto database = random_sky(20000, 1);
+    auto database = random_sky(sanitized ? 12000 : 20000, 1);
     tools::build_patterns_on_host(2, database);
     return database;
   }();
@@ -104,7 +104,7 @@ std::vector<tools::field_solution> solve(const tools::star_fields& fields,
 
 TEST(stars, solves_fields_of_the_whole_sky_and_never_wrongly) {
   std::mt19937 random(2);
-  const std::size_t n = sanitized ? 100 : 10000;
+  const std::size_t n = sanitized ? 60 : 10000;
   tools::star_fields fields, shuffled;
   std::vector<tools::pointing> truth;
   for (std::size_t i = 0; i < n; ++i) {
@@ -195,7 +195,7 @@ TEST(stars, a_guess_of_the_width_is_kept_to) {
 TEST(stars, the_answer_does_not_depend_on_the_batch) {
   std::mt19937 random(6);
   tools::star_fields all;
-  for (int i = 0; i < (sanitized ? 4 : 20); ++i)
+  for (int i = 0; i < (sanitized ? 2 : 20); ++i)
     all.add(seen(random_pointing(random), random), {width, height});
   const auto together = solve(all);
   for (std::size_t i = 0; i < all.count(); ++i) {
@@ -224,7 +224,7 @@ TEST(stars, a_hint_that_fits_needs_no_quads_and_one_that_does_not_is_no_loss) {
   std::mt19937 random(8);
   tools::star_fields near, without_focal, far, shuffled;
   std::vector<tools::pointing> truth;
-  const std::size_t n = sanitized ? 40 : 400;
+  const std::size_t n = sanitized ? 20 : 400;
   for (std::size_t i = 0; i < n; ++i) {
     truth.push_back(random_pointing(random));
     auto field = seen(truth.back(), random);
@@ -279,7 +279,7 @@ TEST(stars, hints_of_hopeless_fields_and_of_large_radii_are_no_answers) {
 TEST(stars, a_search_ends_at_its_limit) {
   std::mt19937 random(10);
   tools::star_fields fields;
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < (sanitized ? 10 : 30); ++i) {
     auto field = seen(random_pointing(random), random, 0.3, 0.5);
     if (i % 2 == 0) {
       for (std::size_t k = field.size(); k > 1; --k) std::swap(field[k - 1].y, field[random() % k].y);
@@ -303,8 +303,8 @@ TEST(stars, a_search_ends_at_its_limit) {
       solved += some[i].solved;
     }
   }
-  EXPECT_GT(ended, 75u);
-  EXPECT_GT(solved, 20u);
+  EXPECT_GT(ended, fields.count() * 5 / 2);
+  EXPECT_GT(solved, fields.count() * 2 / 3);
 }
 
 TEST(stars, a_position_and_its_pointing_are_the_same) {

@@ -48,9 +48,10 @@ void to_place(ArrowArray& array) {
 
 /// The numbers of rows by first occurrence.
 std::vector<std::uint32_t> numbers_of(const std::vector<row>& rows) {
-  std::map<row, std::uint32_t> known;
+  std::unordered_map<std::string, std::uint32_t> known;
   std::vector<std::uint32_t> numbers;
-  for (const row& each : rows) numbers.push_back(known.try_emplace(each, known.size()).first->second);
+  for (const row& each : rows)
+    numbers.push_back(known.try_emplace(row_text(each), known.size()).first->second);
   return numbers;
 }
 
@@ -61,6 +62,7 @@ TEST(Arrow, ColumnsAreKeys) {
     for (const std::size_t n : {0, 1, 9, 3000}) {
       for (const int nulls : {-1, 0, 30, 100}) {
         for (const std::size_t offset : {0, 3, 16}) {
+          if (sanitized && n == 3000 && offset != 3) continue;
           const auto type = type_of(kind);
           auto array = array_of(kind, n, offset, nulls, 60, random);
           const auto expected = numbers_of(test::rows_of(*type.get(), *array.get()));

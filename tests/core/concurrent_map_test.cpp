@@ -224,7 +224,7 @@ TEST(concurrent_map_calls, keys_that_share_a_home) {
   for (u32 i = 0; i < n; ++i) keys[i] = roost::key_of_hash<u32>(0x40000000u + i, 0);
   const auto values = numbered_values<u32>(n);
   for (const path way : {path::direct, path::regional}) {
-    if (!only_threads || way == path::direct) {
+    if (way == path::direct ? only_threads || !sanitized : !only_threads) {
       u32_map fixed(test_place(), 1000000, {.grows = false});
       const auto report = fixed.insert(test_place(), upload(keys), upload(values), {.path = way});
       EXPECT_LT(report.inserted, n);
@@ -612,7 +612,7 @@ TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
   const std::size_t n = sanitized ? 70000 : 100000;
   const auto keys = from_numbers<u32>(multiples(n, 2654435761));
   const auto values = numbered_values<u32>(n);
-  for (std::size_t good = 0;; good += only_threads ? 7 : 1) {
+  for (std::size_t good = 0;; good += only_threads ? 7 : sanitized && good > 8 ? 3 : 1) {
     watched_memory memory;
     const place_type place = make_place(memory);
     std::size_t refused = 0;

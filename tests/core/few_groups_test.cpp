@@ -1,8 +1,9 @@
-#include <map>
 #include <random>
 #include <roost/columns.hpp>
 #include <roost/group_by.hpp>
 #include <roost/two_way_index.hpp>
+#include <string_view>
+#include <unordered_map>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
@@ -25,10 +26,9 @@ struct grouped_rows {
 template <class Key>
 grouped_rows<Key> oracle(const std::vector<Key>& keys) {
   grouped_rows<Key> result;
-  std::map<std::array<u64, sizeof(Key) / 4>, std::size_t> numbers;
+  std::unordered_map<std::string_view, std::size_t> numbers;
   for (u32 i = 0; i < keys.size(); ++i) {
-    std::array<u64, sizeof(Key) / 4> bytes{};
-    std::memcpy(bytes.data(), &keys[i], sizeof(Key));
+    const std::string_view bytes(reinterpret_cast<const char*>(&keys[i]), sizeof(Key));
     const auto [at, is_new] = numbers.emplace(bytes, result.keys.size());
     if (is_new) {
       result.keys.push_back(keys[i]);
@@ -80,6 +80,7 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
   }
   const auto right = oracle(keys);
   for (const int threads : {1, 2, 5}) {
+    if (sanitized && n > 1'000'000 && threads != 2) continue;
     const roost::host cpu(threads);
     const auto few =
         detail::number_few<Key>(cpu, n, detail::values_at{[&](std::size_t i) { return keys[i]; }}, bits);
@@ -90,12 +91,14 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
     if (right.keys.size() > detail::few_rows::always && threads == 5 && !few) continue;
     ASSERT_TRUE(few);
     ASSERT_EQ(few->rows.size(), right.keys.size());
+    std::size_t wrong = 0;
     for (std::size_t g = 0; g < right.keys.size(); ++g) {
       ASSERT_EQ(few->keys[g], right.keys[g]);
       ASSERT_EQ(few->rows.first[g], right.rows[g][0]);
       ASSERT_EQ(few->rows.counts()[g], right.rows[g].size());
-      for (const u32 i : right.rows[g]) ASSERT_EQ(few->rows.numbers[i], g);
+      for (const u32 i : right.rows[g]) wrong += few->rows.numbers[i] != g;
     }
+    EXPECT_EQ(wrong, 0u);
     expect_reduced<double>(cpu, few->rows, right, roost::plus());
     expect_reduced<float>(cpu, few->rows, right, roost::maximum());
     expect_reduced<u64>(cpu, few->rows, right, roost::plus());

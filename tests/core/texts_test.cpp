@@ -71,10 +71,10 @@ void expect_numbered(const roost::text_column& column, const std::vector<std::st
     std::visit(
         [&](const auto& of) {
           const auto& same = std::get<std::decay_t<decltype(of)>>(again.keys);
-          for (std::size_t i = 0; i < texts.size(); ++i) {
-            ASSERT_EQ(of[i], of[first[inverse[i]]]);
-            ASSERT_EQ(of[i], same[i]);
-          }
+          std::size_t wrong = 0;
+          for (std::size_t i = 0; i < texts.size(); ++i)
+            wrong += !(of[i] == of[first[inverse[i]]]) || !(of[i] == same[i]);
+          EXPECT_EQ(wrong, 0u);
         },
         keys.keys);
     EXPECT_EQ(keys.numbered.numbers.size(), roost::text_keys::hashes(keys.made_of) ? texts.size() : 0);
@@ -136,8 +136,10 @@ void expect_views_numbered(const std::vector<std::string>& texts, std::uint64_t 
 TEST(texts, are_numbered_at_any_place) {
   for (const std::size_t n : {0, 1, 1000, 150000}) {
     for (const std::size_t longest : {7, 15, 16, 40}) {
-      for (const std::size_t different : {3, 5000, 1 << 20})
+      for (const std::size_t different : {3, 5000, 1 << 20}) {
+        if (sanitized && n > 1000 && different != 5000) continue;
         expect_views_numbered(some_texts(n, different, longest), 0);
+      }
     }
   }
   std::vector<std::string> prefixes;  // which differ in their last bytes, and in their lengths

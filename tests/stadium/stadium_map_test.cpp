@@ -178,7 +178,7 @@ TEST(stadium_map_calls, full_is_an_answer) {
 TEST(stadium_map_calls, keys_that_share_a_home) {
   // More than their region holds: hashes that follow each other. Of 5000, more go on to the next region than
   // wait while bodies are staged.
-  for (const u32 n : {only_threads ? 500u : sanitized ? 1000u : 1500u, 5000u}) {
+  for (const u32 n : {sanitized ? 500u : 1500u, 5000u}) {
     if (only_threads && n == 5000) continue;  // chunk_after_chunk_is_streamed has such keys, too
     std::vector<u32> keys(n);
     for (u32 i = 0; i < n; ++i) keys[i] = roost::key_of_hash<u32>(0xf8000000u + i, 0);

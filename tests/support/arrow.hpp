@@ -127,6 +127,16 @@ inline cell cell_at(const ArrowSchema& type, const ArrowArray& array, std::size_
   return number_at(format, values, i);
 }
 
+/// A row as one text, which is the same for equal rows alone: maps of texts are faster than of rows.
+inline std::string row_text(const row& it) {
+  std::string text;
+  for (const cell& c : it) {
+    text += c ? std::to_string(c->size()) + ' ' : "-";
+    if (c) text += *c;
+  }
+  return text;
+}
+
 /// The rows of an array: of a struct array, all fields.
 inline std::vector<row> rows_of(const ArrowSchema& type, const ArrowArray& array) {
   std::vector<row> result(static_cast<std::size_t>(array.length));
