@@ -4,6 +4,7 @@
 #include <roost/arrow.hpp>
 #include <roost/join.hpp>
 
+#include "support/keys.hpp"
 #include "support/place.hpp"
 
 // Columns of Arrow as keys, against an own reader of Arrow's layouts, which reads them before they move to
