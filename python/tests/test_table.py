@@ -162,6 +162,7 @@ def test_without_a_policy_it_grows(device):
         rows = dict(zip(ids.tolist(), (out.detach() - 1).cpu(), strict=True))
         assert len(table) == len(ids)
     assert table.capacity >= len(table) > 20_000
+    assert table.counts()["unplaced"] == 0
 
 
 def test_keys_of_a_pass_that_waits_keep_their_rows(device):
@@ -435,6 +436,8 @@ def test_numbers_are_kept_or_refused(device):
         {"initializer": ("uniform", 2, 1)},
         {"initializer": ("normal", 0, -1)},
         {"initializer": ("constant", 1e300)},
+        {"initializer": ("constant", 1e6), "dtype": torch.float16},
+        {"initializer": torch.nn.init.zeros_},
         {"lr": float("nan")},
         {"admit": 0},
         {"keep_evicted": -1},
@@ -655,6 +658,27 @@ def test_damaged_files_and_states_are_refused(device, tmp_path):
         other.load(tmp_path / "none.pt")
     with pytest.raises(OSError, match="regular file"):
         other.snapshot(tmp_path)
+
+
+def test_a_file_with_a_wrong_byte_near_its_end_is_damaged(device, tmp_path):
+    """Where offsets to the other parts of the file are."""
+    table = roost.torch.Table(2, 100, device=device)
+    table(torch.arange(50, device=device)).sum().backward()
+    table.snapshot(tmp_path / "whole.pt")
+    whole = (tmp_path / "whole.pt").read_bytes()
+    for at in range(1, 120):
+        (tmp_path / "one.pt").write_bytes(
+            whole[:-at] + bytes([whole[-at] ^ 255]) + whole[len(whole) - at + 1 :]
+        )
+        other = roost.torch.Table(2, 100, device=device)
+        try:
+            other.load(tmp_path / "one.pt")
+        except RuntimeError as error:
+            assert "damaged" in str(error)
+        else:
+            assert torch.equal(
+                other.find(torch.arange(50, device=device))[0], table(torch.arange(50, device=device))
+            )
 
 
 def test_a_copy_does_not_know_who_lost_a_row_before(device):

@@ -758,6 +758,32 @@ TEST(embedding_table, rows_of_16_bits_are_copied_bit_by_bit) {
   keeps_bits<roost::float16>();
 }
 
+/// A bag adds up what a lookup of each id gives, also if no id has a row.
+template <class Value>
+void adds_rounded_rows() {
+  for (const u32 dim : {1u, 8u}) {
+    const roost::embedding_options options{.dim = dim, .capacity = 300, .seed = 3};
+    const roost::embedding_table<place_type, Value> t(test_place(), options);
+    const auto ids = here(ids_type{5, -7, 5, 1'000'000'000'000});
+    const auto offsets = here(ids_type{0, 4});
+    roost::array<u32, place_type> slots(test_place(), 4);
+    roost::array<Value, place_type> rows(test_place(), 4 * dim), bag(test_place(), dim);
+    t.find(test_place(), {.ids = ids.span()}, slots.span(), rows.span());
+    t.find(test_place(), {.ids = ids.span(), .offsets = offsets.span()}, slots.span(), bag.span());
+    const auto each = roost::copy_to_host(test_place(), rows), sum = roost::copy_to_host(test_place(), bag);
+    for (u32 c = 0; c < dim; ++c) {
+      float expected = 0;
+      for (u32 i = 0; i < 4; ++i) expected += roost::detail::to_float(each[i * dim + c]);
+      EXPECT_EQ(sum[c].bits, roost::detail::from_float<Value>(expected).bits) << dim << " " << c;
+    }
+  }
+}
+
+TEST(embedding_table, bags_of_absent_keys_add_rows_of_16_bits) {
+  adds_rounded_rows<roost::bfloat16>();
+  adds_rounded_rows<roost::float16>();
+}
+
 template <class Value>
 void learns_in(const roost::optimizer how, double near) {
   roost::embedding_options options{.dim = 8, .capacity = 300, .optimizer = how};

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -339,6 +340,8 @@ class Table(torch.nn.Module):
             "seed": whole_number(seed, what, "seed"),
             "initializer": _initializer(initializer, what),
         }
+        if not torch.tensor(self._options["initializer"][1:], dtype=dtype).isfinite().all():
+            raise ValueError(f"{what}: initializer={initializer!r}; {dtype} does not hold these numbers")
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
             raise ValueError(f"{what}: betas={betas!r}; give two numbers")
         self._rates = [float(lr), *map(float, betas), float(eps), float(weight_decay)]
@@ -455,7 +458,8 @@ class Table(torch.nn.Module):
             Whether the last offset is the number of ids.
         per_sample_weights : tensor of a float32, bfloat16 or float16 for each id, optional
             With offsets and mode "sum": each row is multiplied by its weight before it is added. Weights get
-            gradients. Takes memory for a row of float32 for each id, as bags without weights do not.
+            gradients. Takes memory for a row of float32 for each id, as bags without weights do not. In
+            tables of 16 bits, each product of a gradient and a weight is rounded before they are added up.
 
         Returns
         -------
@@ -657,9 +661,13 @@ class Table(torch.nn.Module):
     def counts(self):
         """What has been counted since the table was made: a dict of `steps`, `updates`, `evicted`, `unplaced`
         (lookups of keys that found no row), `unadmitted` and `forgotten` (evicted keys for which
-        `keep_evicted` was too small). Waits for a GPU."""
+        `keep_evicted` was too small). A step for which the table must grow counts once more each time. Waits
+        for a GPU."""
         names = "steps", "updates", "evicted", "unplaced", "unadmitted", "forgotten"
-        return dict(zip(names, self._table.counts(self._place()), strict=True))
+        counts = dict(zip(names, self._table.counts(self._place()), strict=True))
+        if self.policy is None:
+            counts["unplaced"] -= self._unplaced  # they have rows since the table grew
+        return counts
 
     def reserve(self, capacity):
         """Makes room for `capacity` rows by moving all keys to a larger table, which needs memory for both
@@ -923,9 +931,9 @@ class Table(torch.nn.Module):
                 if len(state) != len(saved["state"]):
                     raise KeyError
                 right = saved["checksum"] == _checksum(saved["state"])
-            except OSError:
-                raise
-            except Exception:  # noqa: BLE001 (whatever torch's readers say of other bytes)
+            except Exception as error:  # whatever torch's readers say of other bytes
+                if isinstance(error, OSError) and error.errno != errno.EINVAL:  # of a wrong offset
+                    raise
                 raise RuntimeError(f"{self._what}: {file} is damaged, or no snapshot of a table") from None
         if not right:
             raise RuntimeError(f"{self._what}: {file} is damaged: its checksum is another one")
@@ -1116,8 +1124,8 @@ def _checksums(pieces):
 
 
 def _initializer(given, what):
-    kind, *numbers = (given,) if isinstance(given, str) else given
-    wanted = {"normal": 2, "uniform": 2, "constant": 1}.get(kind)
+    kind, *numbers = given if isinstance(given, (tuple, list)) and given else (given,)
+    wanted = {"normal": 2, "uniform": 2, "constant": 1}.get(kind if isinstance(kind, str) else None)
     if wanted is None or len(numbers) not in (0, wanted):
         raise ValueError(
             f"{what}: initializer={given!r}; give ('normal', mean, deviation), ('uniform', least, "

@@ -43,12 +43,14 @@ struct rows_of_ids {
   ROOST_FN Value* row(std::size_t i) const {
     return slots[i] != no_slot ? rows.weights(rows.at(slots[i])) : nullptr;
   }
-  ROOST_FN floats<Width> first_numbers(std::size_t i, std::uint32_t number) const {
-    return first_piece<Width>(initializer, ids[i].beginning(ids.seed), number);
+  /// As a row would store them.
+  ROOST_FN stored_numbers<Width, Value> first_numbers(std::size_t i, std::uint32_t number) const {
+    return rounded<Value>(first_piece<Width>(initializer, ids[i].beginning(ids.seed), number));
   }
   ROOST_FN floats<Width> numbers(std::size_t i, std::uint32_t number) const {
     const Value* const source = row(i);
-    return source != nullptr ? load_piece<Width>(source, number) : first_numbers(i, number);
+    if (source != nullptr) return load_piece<Width>(source, number);
+    return load_piece<Width>(first_numbers(i, number).x, 0);
   }
   /// Copies the rows of ids id(k), k below count, to their places in `out`.
   template <class Team, class Id>
@@ -56,7 +58,7 @@ struct rows_of_ids {
     copy_rows<piece>(
         team, static_cast<std::uint32_t>(count), rows.dim / Width, lanes,
         [&](std::uint32_t k) { return row(id(k)); },
-        [&](std::uint32_t k, std::uint32_t p) { return rounded<Value>(first_numbers(id(k), p)); },
+        [&](std::uint32_t k, std::uint32_t p) { return first_numbers(id(k), p); },
         [&](std::uint32_t k) { return out + id(k) * rows.dim; });
   }
 };
