@@ -102,7 +102,7 @@ struct some_tags {
   static constexpr int words = static_cast<int>(embedding_slots::of_bucket) / 4 / Lanes;
   std::uint32_t word[words];
 
-  ROOST_FN some_tags() = default;
+  some_tags() = default;
   ROOST_FN some_tags(const embedding_slots& slots, std::uint32_t bucket, std::uint32_t lane) {
     read_pieces(word, slots.tags + (std::size_t{bucket} * Lanes + lane) * words);
   }
