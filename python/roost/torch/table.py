@@ -340,7 +340,7 @@ class Table(torch.nn.Module):
             "seed": whole_number(seed, what, "seed"),
             "initializer": _initializer(initializer, what),
         }
-        if not torch.tensor(self._options["initializer"][1:], dtype=dtype).isfinite().all():
+        if not torch.tensor(self._options["initializer"][1:], dtype=dtype, device="cpu").isfinite().all():
             raise ValueError(f"{what}: initializer={initializer!r}; {dtype} does not hold these numbers")
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
             raise ValueError(f"{what}: betas={betas!r}; give two numbers")

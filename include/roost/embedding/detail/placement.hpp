@@ -65,17 +65,16 @@ struct slot_orders {
   }
 };
 
-/// Chooses so many keys of a bucket at once: `few`, or as many as it has slots.
-template <class Value, std::uint32_t AtOnce>
+/// Crowded: chooses as many keys of a bucket at once as it has slots, otherwise a few.
+template <class Value, bool Crowded>
 struct place_missing {
   static constexpr int threads = 128, teams_at_once = 8;
-  static constexpr std::uint32_t few = 4, at_once = AtOnce;
+  static constexpr std::uint32_t few = 4, at_once = Crowded ? embedding_slots::of_bucket : few;
   static constexpr std::uint32_t not_admitted = no_slot - 1;  // in claimed_keys::slots, like no_slot
-  static_assert(at_once == few || at_once == embedding_slots::of_bucket);
 
   /// Buckets of the lanes of a warp, and of a team.
   template <class Team>
-  static constexpr std::uint32_t near_buckets = at_once == few ? Team::near_size : 1;
+  static constexpr std::uint32_t near_buckets = Crowded ? 1 : Team::near_size;
   template <class Place>
   static constexpr std::size_t tile = std::is_same_v<Place, host> ? 1024 : threads * few / at_once;
 
@@ -128,8 +127,8 @@ struct place_missing {
       for (std::uint32_t k = 0; k < at_once; ++k)
         evictions += write_slot(team, k < count ? &at(team, chosen, k, lane) : nullptr);
       write_rows(team, lane, any, count, chosen);
-      const bool goes_on = at_once != embedding_slots::of_bucket && count == at_once &&
-                           at(team, chosen, at_once - 1, lane).slot != no_slot;
+      const bool goes_on =
+          !Crowded && count == at_once && at(team, chosen, at_once - 1, lane).slot != no_slot;
       count = goes_on ? choose(team, head, lane, chosen, true) : 0;  // until the bucket has no slot to give
     }
     return evictions;

@@ -172,15 +172,12 @@ void run_step(const Place& place, const embedding_view<Value>& table, const embe
   place.for_each(zeros / 2, begin_claims{reinterpret_cast<std::uint64_t*>(claims),
                                          assigns ? nullptr : &state->any_missing});
   place.for_each(ids.n, claim_keys{table.slots, ids, found, claimed, table.sketch});
-  const auto give_slots = [&](auto at_once) {
-    const place_missing<Value, at_once()> fill{table, ids, claimed, how};
+  const auto give_slots = [&](auto crowded) {
+    const place_missing<Value, crowded()> fill{table, ids, claimed, how};
     place.launch(ceil_div<std::size_t>(table.slots.buckets, fill.template tile<Place>),
                  scratch_bytes_of(fill), fill);
   };
-  constexpr std::uint32_t few = 4, of_bucket = embedding_slots::of_bucket;
-  const bool crowded = ids.n / 8 > table.capacity();
-  crowded ? give_slots(std::integral_constant<std::uint32_t, of_bucket>())
-          : give_slots(std::integral_constant<std::uint32_t, few>());
+  ids.n / 8 > table.capacity() ? give_slots(std::true_type()) : give_slots(std::false_type());
   const auto settle = [&](auto width) {
     const settle_claims<width(), Value> run{table, claimed, rows_of<width()>(place, table, ids, found), found,
                                             how};
