@@ -657,6 +657,7 @@ TEST(solids, of_frames_that_lack_room_are_made_again) {
   const auto small = box_in_steps({0, 0, 0}, {300, 300, 300}), large = nested_shells(grid, grid / 2);
   const tools::affine here;
   for (const std::size_t count : {1, 2, 3}) {
+    if (sanitized && count == 2) continue;
     for (const bool all_touched : {false, true}) {
       tools::scene_on<place_type> frames(test_place());
       for (const auto& mesh : {small, large, small, large}) {

@@ -312,9 +312,9 @@ TEST_P(places, OneTableAgreesWithMaps) {
 TEST_P(places, LargeTablesAgreeWithMaps) {
   random_bits random(12);
   check_distinct(table_of({{"l"}}, 131071, 10, 1000000, random));
-  check_distinct(table_of({{"i"}, {"c", "u"}}, 131072, 10, 100, random));
+  if (!sanitized) check_distinct(table_of({{"i"}, {"c", "u"}}, 131072, 10, 100, random));
   check_distinct(table_of({{"u"}}, 131073, 10, 1000000, random));
-  check_distinct(table_of({{"d:38,2"}, {"vu"}}, 131073, 10, 1000, random));
+  if (!sanitized) check_distinct(table_of({{"d:38,2"}, {"vu"}}, 131073, 10, 1000, random));
 }
 
 TEST_P(places, RowsOfManyWideColumns) {
@@ -377,9 +377,11 @@ pairs pairs_of(const rows_as_texts& left, const rows_as_texts& right, int how, b
 
 void check_two(const both& left, const both& right) {
   const rows_as_texts left_texts(left.rows), right_texts(right.rows);
+  const bool is_large = left.rows.size() > 100000;
   for (const bool equal : {false, true}) {
     const int nulls = equal ? ROOST_NULLS_EQUAL : ROOST_NULLS_DISTINCT;
     for (int how = ROOST_JOIN_INNER; how <= ROOST_JOIN_ANTI; ++how) {
+      if (sanitized && is_large && how != ROOST_JOIN_OUTER && how != ROOST_JOIN_SEMI) continue;
       const bool has_right = how < ROOST_JOIN_SEMI;
       output l, r;
       OK(roost_join(left.table.get(), right.table.get(), how, nulls, &l.array,
@@ -705,6 +707,7 @@ TEST_P(places, GroupsAgreeWithMaps) {
       EXPECT_EQ(first.numbers(), expected.first);
       EXPECT_EQ(counts.numbers(), expected.counts);
       for (int how = ROOST_SUM; how <= ROOST_COUNT; ++how) {
+        if (sanitized && n > 3000 && how != ROOST_SUM && how != ROOST_MIN) continue;
         const bool is_extreme = how == ROOST_MIN || how == ROOST_MAX || how == ROOST_COUNT;
         if (format[0] == 't' && !is_extreme && !(format == "tDn" && how == ROOST_SUM)) {
           output result;

@@ -271,7 +271,7 @@ TEST(stadium_map_calls, a_streamed_batch_fills_every_slot) {
 
 TEST(stadium_map_calls, chunk_after_chunk_is_streamed) {
   // Each copies every body there and back; what a chunk leaves to be done directly must not meet the copies.
-  const std::size_t n = !on_host ? 5000000 : sanitized ? 150000 : 400000;
+  const std::size_t n = !on_host ? 5000000 : sanitized ? 100000 : 400000;
   const roost::bulk_options chunks{.path = path::streamed, .scratch_bytes_most = 1};
   auto keys = multiples(n, 0x9e3779b97f4a7c15ull), values = multiples(n, 3);
   for (std::size_t i = 0; i < 3000; ++i)
