@@ -1072,13 +1072,15 @@ def test_tables_of_sizes(n):
         lambda t: tuple(t.columns),
         lambda t: t.to_pandas(types_mapper=pd.ArrowDtype),
     ):
-        index, mapped = roost.Index(make(table)), roost.Map(make(table), np.arange(n))
+        made = make(table)
+        index, mapped, held = roost.Index(made), roost.Map(made, np.arange(n)), roost.Set(made)
+        copies = roost.MultiMap(made, np.arange(n))
         for queries, wanted in ((table, first[numbers[:n]]), (asked, first[numbers[n:]])):
             for q in (make(queries), tuple(queries.columns)):
                 np.testing.assert_array_equal(index.get_indexer(q), wanted)
                 np.testing.assert_array_equal(mapped.find(q, missing=-1), wanted)
-                np.testing.assert_array_equal(roost.Set(make(table)).contains(q), wanted >= 0)
-                offsets, rows = roost.MultiMap(make(table), np.arange(n)).find(q)
+                np.testing.assert_array_equal(held.contains(q), wanted >= 0)
+                offsets, rows = copies.find(q)
                 np.testing.assert_array_equal(rows[offsets[:-1][wanted >= 0]], wanted[wanted >= 0])
 
 

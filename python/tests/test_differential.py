@@ -1,4 +1,4 @@
-"""differential.py for 90 seconds, and what it rests on."""
+"""differential.py for 60 seconds, and what it rests on."""
 
 import datetime
 import decimal
@@ -14,7 +14,7 @@ import roost
 from columns import Source, codes, exact_list, same_value
 from differential import Run
 
-SECONDS = float(os.environ.get("ROOST_DIFFERENTIAL_SECONDS", 45))
+SECONDS = float(os.environ.get("ROOST_DIFFERENTIAL_SECONDS", 30))
 
 
 def test_whole_package():

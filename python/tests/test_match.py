@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import roost.match
 
+FEW = 60  # points, where more would only take longer
+
 
 def picture(seed, side=384):
     """Blocks and blurs, with edges and corners of all sizes."""
@@ -50,7 +52,7 @@ def test_turns_and_scales(turn):
         c, s = scale * np.cos(np.radians(turn)), scale * np.sin(np.radians(turn))
         middle = np.array([192, 192]) - np.array([[c, -s], [s, c]]) @ [140, 130]
         matrix = [[c, -s, middle[0]], [s, c, middle[1]], [0, 0, 1]]
-        found = roost.match.Reference(image).match(sampled(image, matrix, shape))
+        found = roost.match.Reference(image, points=FEW).match(sampled(image, matrix, shape))
         expect_map(found, matrix, shape, 4)
         assert found.reason == "" and found.log10_chance < -6 and found.inliers > 10
 
@@ -59,7 +61,7 @@ def test_types_of_numbers_give_one_answer():
     image = picture(2)
     byte = (image * 255).round().astype(np.uint8)
     found = [
-        roost.match.Reference(of).match(of[30:330, 50:350])
+        roost.match.Reference(of, points=FEW).match(of[30:330, 50:350])
         for of in (
             byte,
             byte.astype(np.uint16) * 257,
@@ -73,12 +75,12 @@ def test_types_of_numbers_give_one_answer():
     for each in found:
         expect_map(each, [[1, 0, 50], [0, 1, 30], [0, 0, 1]], (300, 300), 1)
         np.testing.assert_allclose(each.matrix, found[0].matrix, atol=1e-2)
-    same = roost.match.Reference(byte.astype(float), white=255).match(byte[30:330, 50:350])
+    same = roost.match.Reference(byte.astype(float), white=255, points=FEW).match(byte[30:330, 50:350])
     np.testing.assert_array_equal(same.matrix, found[0].matrix)
 
 
 def test_what_lies_nowhere_does_not_match():
-    reference = roost.match.Reference(picture(3))
+    reference = roost.match.Reference(picture(3), points=FEW)
     for seed in range(10, 16):
         found = reference.match(picture(seed))
         assert not found.matched and found.kind is None and found.matrix is None and found.reason
@@ -92,7 +94,7 @@ def test_what_lies_nowhere_does_not_match():
 def test_one_kind_of_map_can_be_chosen():
     image = picture(4)
     for kind in ("similarity", "affine", "perspective"):
-        found = roost.match.Reference(image, map=kind).match(image)
+        found = roost.match.Reference(image, map=kind, points=FEW).match(image)
         assert found.matched and found.kind == kind
         np.testing.assert_allclose(found.to_reference(corners(image.shape)), corners(image.shape), atol=2)
 
@@ -156,6 +158,13 @@ def test_places_in_a_palette_are_no_shades():
     assert roost.match.Reference(image).shape == (20, 20)
 
 
+@pytest.fixture(scope="module")
+def found():
+    """A match, of all the points that there are by default."""
+    image = picture(5)
+    return roost.match.Reference(image).match(image)
+
+
 @pytest.mark.parametrize(
     ("points", "error", "says"),
     [
@@ -166,9 +175,8 @@ def test_places_in_a_palette_are_no_shades():
         ([[2**53 + 1, 0]], OverflowError, "9007199254740993"),
     ],
 )
-def test_what_is_no_point_is_refused(points, error, says):
-    image = picture(5)
-    found = roost.match.Reference(image).match(image)
+def test_what_is_no_point_is_refused(found, points, error, says):
+    assert found.matched
     for move in (found.to_reference, found.to_query):
         with pytest.raises(error, match=says):
             move(points)

@@ -102,7 +102,7 @@ def test_voxels_are_those_of_winding_numbers(seed, op, grid):
     place = np.eye(4)
     place[:3, :3] = turn * draw.uniform(0.5, 2)
     place[:3, 3] = draw.uniform(-1, 1, 3)
-    a, b = sphere(n=6), box((-0.7, -0.5, -0.3), (0.7, 0.5, 0.3))
+    a, b = sphere(n=4), box((-0.7, -0.5, -0.3), (0.7, 0.5, 0.3))
     solid = getattr(solids, op)(
         [a, SimpleNamespace(vertices=b[0], faces=b[1])], grid=grid, transforms=[None, place]
     )
@@ -172,7 +172,7 @@ def test_meshes_that_reach_far_out_are_as_near_ones(far, op, inside):
 @settings(max_examples=20, deadline=None)
 def test_far_corners_are_those_of_winding_numbers(seed, reach, op):
     draw = np.random.default_rng(seed)
-    ball, (vertices, faces) = sphere(n=6), sphere(n=4)
+    ball, (vertices, faces) = sphere(n=4), sphere(n=4)
     spikes = vertices + (draw.random((len(vertices), 1)) < 0.3) * draw.normal(size=vertices.shape) * reach
     solid = (solids.intersection if op == "&" else solids.difference)([ball, (spikes, faces)], grid=20)
     centres = solid.origin + solid.pitch * (np.indices((20,) * 3).reshape(3, -1).T + 0.5)

@@ -116,7 +116,7 @@ def shuffled(field, seed=0):
 
 
 def test_fields_are_solved(kind):
-    cameras, seen, stars = fields(kind, 300, 3)
+    cameras, seen, stars = fields(kind, 100, 3)
     db = database(kind)
     for camera, at, star, solution in zip(cameras, seen, stars, db.solve(seen, SIZE)):
         camera.expect(solution, 2)

@@ -39,8 +39,8 @@ quick = [
     ["reproduce", "--only", "two-kernel", "--share", "0.001", "--reps", "1", *host],
     ["join", "a.csv", "b.csv", "--on", "id", *host], ["unique", "a.csv", *host],
     ["stars", "build", "sky.csv", "--out", "sky2", *host], stars, match,
-    [*solids, "--grid", "16", "--reps", "1", "--out", "out"],
-    ["voxels", "mesh.obj", "--grid", "16", "--reps", "1", "--out", "out", *host],
+    [*solids, "--grid", "16", "--reps", "1", "--no-picture"],
+    ["voxels", "mesh.obj", "--grid", "16", "--reps", "1", "--no-picture", *host],
     ["lidar", "c.xyz", "--reps", "1", *host],
 ]
 into_files = [
@@ -100,7 +100,7 @@ for command in into_files:
 for command in slow:
     run = subprocess.Popen([roost, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     writer = os.open("slow", os.O_RDWR)  # never ends
-    time.sleep(0.5)
+    time.sleep(0.3)
     ended = run.poll() is not None
     run.send_signal(signal.SIGINT)
     try:

@@ -136,7 +136,7 @@ refused "leave --export" voxels "$cube" --frames 2 --export a.ply
 refused "frames" voxels "$cube" --frames 0
 
 # The table.
-"$roost" voxels "$cube" "$cube" --place host --grid 48 --op difference --place-b "move 0.5 0 0" --baseline >stdout 2>stderr || fail "table: $(cat stderr)"
+"$roost" voxels "$cube" "$cube" --place host --no-picture --grid 48 --op difference --place-b "move 0.5 0 0" --baseline >stdout 2>stderr || fail "table: $(cat stderr)"
 grep -q "^A - B .* 48668 " stdout || fail "table: $(cat stdout)"
 grep -q "about [0-9]* MiB" stdout || fail "table: does not say how many bytes: $(cat stdout)"
 [[ $(cat stderr) == "$cube: reaches out of the grid, "* && $(wc -l <stderr) -eq 1 ]] || fail "table: stderr has $(cat stderr)"
@@ -179,7 +179,7 @@ grep -q "^vn\|^vt" cut.obj && fail "cut.obj: more than vertices and faces"
 solids "$cube" --grid 8 --export sides.ply
 [[ $(grep -ac "^comment\|uchar int vertex_indices" sides.ply) -eq 1 ]] || fail "sides.ply: $(head -c 300 sides.ply)"
 for name in none.obj none.stl none.glb; do
-  "$roost" voxels "$cube" "$cube" --place host --grid 8 --op difference --export $name >stdout 2>stderr && fail "$name: nothing was written"
+  "$roost" voxels "$cube" "$cube" --place host --no-picture --grid 8 --op difference --export $name >stdout 2>stderr && fail "$name: nothing was written"
   [[ $(tail -1 stderr) == *"$name: the result has no voxels"* && ! -e $name ]] || fail "$name: $(cat stderr)"
 done
 refused "surfaces have no sides" voxels "$cube" "$cube" --op surfaces --export a.obj
@@ -227,7 +227,7 @@ for unit in micron centimeter inch foot meter; do
 done
 solids inch.3mf "$cube" --grid 30
 holds "j['unit'] == 'inch' and m[1]['unit'] is None and any('has no unit, and is taken for inch' in n for n in j['notes'])"
-"$roost" voxels inch.3mf none.3mf --place host --grid 32 >stdout 2>stderr || fail "units: $(cat stderr)"
+"$roost" voxels inch.3mf none.3mf --place host --no-picture --grid 32 >stdout 2>stderr || fail "units: $(cat stderr)"
 grep -q "a voxel is [0-9.]* inch wide" stdout || fail "units: no unit in $(cat stdout)"
 solids "$cube" "$cube" --grid 8
 holds "j['unit'] is None and j['notes'] == []"
@@ -240,7 +240,7 @@ refused "parsec.3mf: .*unit 'parsec'" voxels parsec.3mf "$cube"
 awk '$1 == "v" { printf "v %.3f %.3f %.3f\n", 500000 + 0.3 * $2, 5400000 + 0.3 * $3, 0.3 * $4; next } { print }' "$cube" >far.obj
 solids far.obj --grid 64 --export far.ply
 holds "r['volume_voxels'] == 64 ** 3 and j['notes'] == []"
-"$roost" voxels far.obj --place host --grid 64 --export far.stl >stdout 2>stderr && fail "far.stl: floats were written"
+"$roost" voxels far.obj --place host --no-picture --grid 64 --export far.stl >stdout 2>stderr && fail "far.stl: floats were written"
 grep -q "far.stl: holds floats, which are too coarse" stderr || fail "far.stl: $(cat stderr)"
 solids far.obj --grid 64 --surface sides --export again.obj
 solids again.obj far.obj --grid 64 --op xor
@@ -291,10 +291,11 @@ refused "csv\|CSV" voxels "$cube" "$cube" --format csv
 refused "sweep" voxels "$cube" "$cube" --sweep
 if ! nvidia-smi -L >nvidia 2>&1; then
   refused "CUDA" voxels "$cube" "$cube" --place cuda
-  "$roost" voxels "$cube" "$cube" --grid 8 >stdout 2>stderr || fail "without a GPU: $(cat stderr)"
+  "$roost" voxels "$cube" "$cube" --no-picture --grid 8 >stdout 2>stderr || fail "without a GPU: $(cat stderr)"
   grep -q "^no CUDA device .*the CPU does it" stdout || fail "without a GPU: that is not said: $(cat stdout)"
 fi
-(ulimit -v 3000000 && exec "$roost" voxels "$cube" "$cube" --place host --grid 4096 >stdout 2>stderr) && fail "a grid that does not fit was made"
+(ulimit -v 1000000 && exec "$roost" voxels "$cube" "$cube" --place host --grid 4096 >stdout 2>stderr) &&
+  fail "a grid that does not fit was made"
 [[ $(wc -l <stderr) -eq 1 ]] || fail "a grid that does not fit: $(cat stderr)"
 grep -q "grid of 4096.* about [0-9]* MiB" stdout || fail "a grid that does not fit: not how many bytes: $(cat stdout)"
 
