@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._arrays.frames import expect_no_own_order, of_capsules
 from ._arrays.types import BOOL, INT64
 from ._keys.arrow import ArrowKind
 from ._keys.packing import encode_columns, encode_two_columns
@@ -49,7 +50,8 @@ def unique(
     sorted : bool
         Whether keys are in ascending order, by the first column first, nulls last. Otherwise they are in
         order of first occurrence if `return_index` is true; if not, they are in no particular order, but in
-        the same order on every run. Sorting the distinct keys is the slowest part.
+        the same order on every run. Sorting the distinct keys is the slowest part. Ordered categories cannot
+        be sorted (TypeError): keys are compared by value.
     return_index, return_inverse, return_counts : bool
         Whether to return also: where each key first occurs; the number of the key of each element of `x`; how
         often each key occurs.
@@ -87,6 +89,9 @@ def unique(
     sorted, return_index = flag(sorted, what, "sorted"), flag(return_index, what, "return_index")
     return_inverse = flag(return_inverse, what, "return_inverse")
     return_counts = flag(return_counts, what, "return_counts")
+    if sorted:
+        x = of_capsules(x)
+        expect_no_own_order(x, what)
     x = encode_columns(x, what)
     check_rows(x.n, rows, what)
     library = x.library

@@ -8,7 +8,14 @@ import numpy as np
 
 from ._arrays.arrow import DeviceColumn, pack_bits
 from ._arrays.exact import whole_floats
-from ._arrays.frames import Device, column_named, columns_named, may_be_device, of_capsules
+from ._arrays.frames import (
+    Device,
+    column_named,
+    columns_named,
+    expect_no_own_order,
+    may_be_device,
+    of_capsules,
+)
 from ._arrays.libraries import NUMPY, same_device
 from ._arrays.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, NUMBERS, UINT8, UINT64, numpy_dtype
 from ._keys.arrow import ArrowKind
@@ -24,6 +31,7 @@ _OF_ANY = ("count", "first", "last")
 _OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
+_BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest")  # values are compared
 _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _OPTIONS = {"quantile": "q", "var": "ddof", "std": "ddof", "cov": "ddof"}
@@ -227,7 +235,8 @@ class GroupBy:
         return self._all("mean", values)
 
     def min(self, *values):
-        """The least values, of the type of the values; NaN if one is NaN."""
+        """The least values, of the type of the values; NaN if one is NaN. Ordered categories are refused with
+        a TypeError, here and by other methods that compare values."""
         return self._all("min", values)
 
     def max(self, *values):
@@ -413,6 +422,8 @@ class GroupBy:
         if isinstance(values, (set, frozenset)):
             raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
         values = of_capsules(values) if may_be_device(values) else values
+        if how in _BY_ORDER:
+            expect_no_own_order(values, what)
         if isinstance(values, np.ndarray) and values.dtype == object and how in ("first", "last"):
             column = Column(values, NUMPY, None, values)  # of any objects
         elif isinstance(values, (Column, DeviceColumn)):

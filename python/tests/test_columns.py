@@ -725,6 +725,38 @@ def test_names_and_types_of_results():
         roost.unique(pa.array([[1], None]))
 
 
+def test_an_order_of_categories_is_not_ignored():
+    """Sizes are not compared as texts; as keys, and for what compares nothing, they are like others."""
+    pandas, polars, pa = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
+    sizes = ["S", "L", "M", "S"]
+    ordered = pandas.Series(pandas.Categorical(sizes, ["S", "M", "L"], ordered=True))
+    arrow = pa.array(ordered)
+    numbers = pandas.Series(pandas.Categorical([10, 9, 9, 10], [10, 9], ordered=True))
+    enum = polars.Series(sizes, dtype=polars.Enum(["S", "M", "L"]))
+    for column in (ordered, ordered.astype(pandas.ArrowDtype(arrow.type)), arrow, enum, numbers):
+        groups = roost.group_by([1, 1, 2, 2])
+        for method in (groups.min, groups.max, groups.mode):
+            with pytest.raises(TypeError, match="an order of their own"):
+                method(column)
+        for several in (column, (column, np.arange(4))):
+            with pytest.raises(TypeError, match="roost.unique: .*an order of their own"):
+                roost.unique(several, sorted=True)
+        assert len(roost.unique(column)) == len(
+            set(column.to_list() if hasattr(column, "to_list") else sizes)
+        )
+        assert groups.nunique(column).tolist() == [2, 2]
+    for frame in (pandas.DataFrame({"k": [1, 1, 1, 1], "s": ordered}), polars.DataFrame({"k": 1, "s": enum})):
+        with pytest.raises(TypeError, match="an order of their own"):
+            roost.group_by(frame, "k").agg(m=("s", "max"))
+        with pytest.raises(TypeError, match="an order of their own"):
+            roost.unique(frame, sorted=True)
+        assert [*roost.group_by(frame, "k").agg(n=("s", "count"))["n"]] == [4]
+    assert roost.group_by([1] * 4).max(ordered.cat.codes.to_numpy()).tolist() == [2]
+    loose = pandas.Series(pandas.Categorical(sizes))
+    assert groups.max(loose).tolist() == ["S", "S"]
+    assert roost.unique(loose, sorted=True).tolist() == ["L", "M", "S"]
+
+
 def test_sums_of_durations_do_not_wrap():
     whole = np.array([2**61, 2**61], "m8[ns]")
     assert roost.group_by([1, 1]).sum(whole).view("i8").tolist() == [2**62]

@@ -180,7 +180,7 @@ print(results)
 
 # Each for a few seconds at least, if nobody interrupts it.
 LONG_CALLS = {
-    "join": "a = np.zeros(40_000, 'i8')\ncall = lambda: roost.join(a, a)",
+    "join": "a = np.zeros(20_000, 'i8')\ncall = lambda: roost.join(a, a)",
     "unique": "call = lambda: roost.unique(x, return_inverse=True)",
     "isin": "call = lambda: roost.isin(x, x)",
     "group_by": "call = lambda: roost.group_by(x).first(x)",

@@ -292,6 +292,19 @@ def frames_of(x):
     return _known[kind]
 
 
+def expect_no_own_order(x, what):
+    """Raises a TypeError for ordered categories, in a frame or a tuple too: roost compares their values."""
+    frames = frames_of(x)
+    for column in frames.columns(x)[1] if frames else x if type(x) is tuple else (x,):
+        kind = getattr(column, "dtype", getattr(column, "type", None))
+        kind = getattr(kind, "pyarrow_dtype", kind)
+        if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":
+            raise TypeError(
+                f"{what}: a column of categories with an order of their own; pass the codes of the "
+                "categories, or convert them to strings or numbers"
+            )
+
+
 _has_capsules = {}  # by type: whether it has Arrow's interface, and whether it may be on a device
 _ON_DEVICES = ("__arrow_c_device_array__", "__arrow_c_device_stream__")
 

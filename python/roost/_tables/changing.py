@@ -79,7 +79,8 @@ class Changing(Mapping):
         return inserted
 
     def insert(self, keys, values):
-        """Stores the pairs whose keys are absent; returns how many were absent.
+        """Stores the pairs whose keys are absent; returns how many were absent. Of several pairs with the
+        same key any one is stored, not always the same on each run.
 
         Parameters
         ----------
@@ -98,7 +99,8 @@ class Changing(Mapping):
         return self._change(keys, values, 0, "insert")
 
     def insert_or_assign(self, keys, values):
-        """Stores all pairs; present keys get the new value. Returns how many were absent."""
+        """Stores all pairs; present keys get the new value. Returns how many were absent. Of several pairs
+        with the same key any one is stored, not always the same on each run."""
         return self._change(keys, values, 1, "insert_or_assign")
 
     def erase(self, keys):
