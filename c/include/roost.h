@@ -240,7 +240,8 @@ ROOST_API roost_status roost_groups_counts(const roost_groups* groups, struct Ar
 enum {
   ROOST_SUM = 0,     /* int64, of unsigned integers uint64, which wrap; floats; durations of their type */
   ROOST_MEAN = 1,    /* double */
-  ROOST_MIN = 2,     /* of the values' type, also of dates, times and durations; NaN if there is one */
+  ROOST_MIN = 2,     /* of the values' type, also of dates, times and durations; NaN if there is one;
+                        not of dictionaries with an order of their own */
   ROOST_MAX = 3,     /* the same */
   ROOST_PRODUCT = 4, /* as sums, without durations */
   ROOST_ANY = 5,     /* bool: whether some value is not 0 */

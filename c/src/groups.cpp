@@ -117,6 +117,10 @@ reduction reduction_of(const ArrowSchema& schema, const arrow_type& type, int ho
     detail::raise<invalid_argument>({detail::arrow_name(schema), ": values of Arrow's type \"", schema.format,
                                      "\"; pass numbers, for extremes also times, for sums durations"});
   }
+  if (is_extreme && schema.dictionary != nullptr && (schema.flags & ARROW_FLAG_DICTIONARY_ORDERED) != 0) {
+    detail::raise<invalid_argument>({detail::arrow_name(schema), ": a dictionary with an order of its own, ",
+                                     "which extremes of values would ignore; pass its codes"});
+  }
   const bool is_float = type.number >= f4, is_unsigned = type.number > b1 && !is_float;
   if (how == ROOST_ANY || how == ROOST_ALL) return {type.number, b1, "b", as::not_zero};
   if (how == ROOST_MEAN) return {f8, f8, "g", as::same, true};

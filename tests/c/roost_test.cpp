@@ -722,6 +722,33 @@ TEST_P(places, GroupsAgreeWithMaps) {
   }
 }
 
+TEST_P(places, AnOrderOfADictionaryIsNotIgnored) {
+  random_bits random(23);
+  const both keys = table_of({{"i"}}, 100, -1, 5, random);
+  roost_groups* made = nullptr;
+  OK(roost_groups_create(keys.table.get(), ROOST_NULLS_KEPT, &made));
+  const owned<roost_groups> groups(made);
+  for (const bool ordered : {false, true}) {
+    ArrowSchema type = make_type("i", "l");
+    if (ordered) type.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
+    ArrowDeviceArray array = placed(make_array("i", 100, 0, -1, 5, random, "l"));
+    both values{nullptr, {}};
+    roost_table* table = nullptr;
+    OK(at_device < 0 ? roost_table_of_array(&type, &array.array, &table)
+                     : roost_table_of_device_array(&type, &array, &table));
+    values.table.reset(table);
+    for (const int how : {ROOST_MIN, ROOST_MAX, ROOST_SUM, ROOST_COUNT}) {
+      output result;
+      const bool is_refused = ordered && (how == ROOST_MIN || how == ROOST_MAX);
+      EXPECT_EQ(roost_groups_reduce(made, table, how, &result.type, &result.array),
+                is_refused ? ROOST_INVALID_ARGUMENT : ROOST_OK)
+          << how;
+      if (is_refused)
+        EXPECT_NE(std::string(roost_last_error()).find("an order of its own"), std::string::npos);
+    }
+  }
+}
+
 TEST_P(places, ValuesOfAnyTypeAreCounted) {
   random_bits random(20);
   for (const column_kind& kind : kinds) {
