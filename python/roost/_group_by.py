@@ -421,7 +421,7 @@ class GroupBy:
         values = self._named(values, how)
         if isinstance(values, (set, frozenset)):
             raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
-        values = of_capsules(values) if may_be_device(values) else values
+        values = of_capsules(values) if how in _BY_ORDER or may_be_device(values) else values
         if how in _BY_ORDER:
             expect_no_own_order(values, what)
         if isinstance(values, np.ndarray) and values.dtype == object and how in ("first", "last"):

@@ -752,6 +752,11 @@ def test_an_order_of_categories_is_not_ignored():
             roost.unique(frame, sorted=True)
         assert [*roost.group_by(frame, "k").agg(n=("s", "count"))["n"]] == [4]
     assert roost.group_by([1] * 4).max(ordered.cat.codes.to_numpy()).tolist() == [2]
+    foreign = type(
+        "Foreign", (), {"__arrow_c_array__": lambda self, *schema: arrow.__arrow_c_array__(*schema)}
+    )
+    with pytest.raises(TypeError, match="an order of their own"):
+        groups.max(foreign())
     loose = pandas.Series(pandas.Categorical(sizes))
     assert groups.max(loose).tolist() == ["S", "S"]
     assert roost.unique(loose, sorted=True).tolist() == ["L", "M", "S"]
