@@ -3,7 +3,7 @@ from os import PathLike
 from typing import Any, Literal, Self
 
 _Array = Any  # an array of numpy, torch, jax, pandas or Arrow, or what numpy.asarray takes
-_Keys = Any  # an array, or several columns: a tuple of arrays, or a frame of pandas, polars or Arrow
+_Keys = Any  # an array, or several columns: a tuple of arrays or lists, or a frame of pandas, polars or Arrow
 _IndexDtype = Literal["int32", "int64"]
 
 __version__: str

@@ -45,8 +45,9 @@ def unique(
     x : array of n keys, or several columns
         Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of
         integers, of at most 32 bytes a row (unlike numpy's unique, which flattens). Several columns, each
-        with or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow. Columns and
-        tables of Arrow in memory of a device stay there, and give such keys (docs/python.md).
+        with or without nulls, are a tuple of arrays or lists, or a frame of pandas, polars or pyarrow; a
+        tuple of tuples is refused (TypeError). Columns and tables of Arrow in memory of a device stay there,
+        and give such keys (docs/python.md).
     sorted : bool
         Whether keys are in ascending order, by the first column first, nulls last. Otherwise they are in
         order of first occurrence if `return_index` is true; if not, they are in no particular order, but in
@@ -316,7 +317,7 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     Parameters
     ----------
     x : array of n keys
-        As for `unique`, without strings.
+        As for `unique`, without strings and without several columns.
     parts : int
         1 to 65536. Parts of different keys have about the same size.
     seed : int

@@ -1,5 +1,6 @@
 """Columns with nulls, and several columns as keys: random frames of every library, against dicts."""
 
+import collections
 import copy
 import datetime
 import decimal
@@ -412,6 +413,58 @@ def test_libraries_beside_each_other():
     assert roost.isin(x, y).tolist() == [False] * 4
     assert roost.isin(y, (torch_of(a), torch_of(a[::-1]))).tolist() == [True] * 4
     assert roost.join(x, (a, a), "semi").tolist() == [0, 1, 2, 3]
+
+
+def test_a_tuple_is_columns():
+    """Of lists as of arrays, in each function and table; and a list is rows."""
+    shop, day = [1, 2, 1, 1], ["a", "b", "a", "b"]
+    arrays = np.array(shop), np.array(day)
+    pair = collections.namedtuple("Pair", "shop day")
+    for x in ((shop, day), (arrays[0], day), (shop, arrays[1]), (range(1, 5), day), pair(shop, day)):
+        same = (np.array(x[0]), arrays[1])
+        rows = list(zip(same[0].tolist(), day))
+        for call in (
+            lambda x: roost.unique(x, sorted=True),
+            lambda x: roost.factorize(x)[1],
+            lambda x: roost.value_counts(x)[0],
+            lambda x: roost.group_by(x).keys,
+            lambda x: roost.Map(x, [5, 6, 7, 8]).keys(),
+        ):
+            keys, wanted = call(x), call(same)
+            assert type(keys) is tuple and all(map(np.array_equal, keys, wanted))
+        assert roost.isin(x, same).all() and roost.isin(same, x).all()
+        assert roost.join(x, same, "semi").tolist() == roost.join(same, x, "semi").tolist() == [0, 1, 2, 3]
+        assert roost.duplicated(x).tolist() == roost.duplicated(same).tolist()
+        index, table = roost.Index(x), roost.Map(same, [5, 6, 7, 8])
+        assert list(index) == rows and list(pickle.loads(pickle.dumps(index))) == rows
+        assert index.get_indexer(x).tolist() == index.get_indexer(rows).tolist()
+        assert index.get_indexer(rows).tolist() == [rows.index(row) for row in rows]
+        assert table.find(x).tolist() == table[x].tolist() == table[same].tolist()
+    assert roost.unique(([1, 2, 1],))[0].tolist() == [1, 2]
+    assert [key.shape for key in roost.unique(([], []))] == [(0,), (0,)]
+    assert roost.unique([[1, 2], [1, 2]]).tolist() == roost.unique([(1, 2), (1, 2)]).tolist() == [[1, 2]]
+    assert roost.unique(("b", "a", "b"), sorted=True).tolist() == ["a", "b"]
+    of_rows = roost.Map(np.array([[1, 3], [2, 4]]), [5, 6])
+    assert of_rows.find([(2, 4), [1, 3]]).tolist() == [6, 5] and of_rows[2, 4] == 6
+    for call in (
+        lambda: roost.partition(([1, 2], [3, 4]), 2),
+        lambda: of_rows.find(([1, 2], [3, 4])),
+        lambda: of_rows[[1, 3], [2, 4]],
+        lambda: roost.ConcurrentMap().find(([1], [3])),
+        lambda: roost.Store().find((np.array([1]), np.array([3]))),
+    ):
+        with pytest.raises(TypeError, match="^[^\n]*: keys as a tuple of columns; pass one array[^\n]*$"):
+            call()
+    for call in (
+        lambda: roost.unique(((1, 2), (3, 4))),
+        lambda: roost.isin([(1, 2)], ([1, 2], (3, 4))),
+        lambda: roost.Index(((1, 2), (3, 4))),
+        lambda: roost.Index((shop, day)).get_indexer(((1, "a"), (2, "b"))),
+        lambda: of_rows.find(((1, 3), (2, 4))),
+        lambda: roost.partition(((1, 3), (2, 4)), 2),
+    ):
+        with pytest.raises(TypeError, match="^[^\n]*: keys as a tuple of tuples; pass rows as a list[^\n]*$"):
+            call()
 
 
 def test_floats_in_many_bits(on):
@@ -1351,7 +1404,7 @@ def test_misuse_of_tables_of_columns():
         (lambda: roost.Set("x"), (TypeError, ValueError), "roost.Set: a single|roost.Set: keys of type"),
         (lambda: roost.Set((a, t[:1])), ValueError, "columns of 2 and of 1 rows"),
         (lambda: roost.Set((a, np.array([{}, 1]))), TypeError, "column 1"),
-        (lambda: roost.ConcurrentMap().find((a, a)), TypeError, "list of arrays"),
+        (lambda: roost.ConcurrentMap().find((a, a)), TypeError, "a tuple of columns"),
     ):
         with pytest.raises(error, match=words) as caught:
             call()

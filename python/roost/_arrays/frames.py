@@ -295,7 +295,7 @@ def frames_of(x):
 def expect_no_own_order(x, what):
     """Raises a TypeError for ordered categories, in a frame or a tuple too: roost compares their values."""
     frames = frames_of(x)
-    for column in frames.columns(x)[1] if frames else x if type(x) is tuple else (x,):
+    for column in frames.columns(x)[1] if frames else x if isinstance(x, tuple) else (x,):
         kind = getattr(column, "dtype", getattr(column, "type", None))
         kind = getattr(kind, "pyarrow_dtype", kind)
         if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":

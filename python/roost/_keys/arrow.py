@@ -43,7 +43,7 @@ class Given:
 
 def given_of(x, what, library=None):
     """The Given of columns of Arrow on a device; None for anything else. `library`: of its arrays, too."""
-    if type(x) is tuple:
+    if isinstance(x, tuple):
         parts = [of_capsules(each) if may_be_device(each) else each for each in x]
         on_device = [part for part in parts if isinstance(part, DeviceColumn)]
         if not parts or not (on_device or library):

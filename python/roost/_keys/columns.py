@@ -279,6 +279,29 @@ def kind_of_column(x):
     return "masked" if isinstance(x, np.ma.MaskedArray) else taker_name(x)
 
 
+def is_column(x):
+    """Whether an element of a tuple is a column: an array, or a list of Python."""
+    return (
+        isinstance(x, (list, range))
+        or len(getattr(x, "shape", ())) > 0
+        or kind_of_column(x) == "arrow"
+        or hasattr(x, "__arrow_c_stream__")
+        or hasattr(x, "__arrow_c_device_array__")
+    )
+
+
+def are_columns(x, what):
+    """Whether keys are several columns, in a tuple. Tuples in a tuple, which could as well be rows, are
+    refused."""
+    if not isinstance(x, tuple) or not x:
+        return False
+    if any(isinstance(each, tuple) for each in x):
+        raise TypeError(
+            f"{what}: keys as a tuple of tuples; pass rows as a list of tuples, and columns as a tuple of lists"
+        )
+    return all(map(is_column, x))
+
+
 def take_column(x, what):
     """The Column that an argument is. `what` names the argument in errors."""
     x = of_capsules(x)

@@ -16,7 +16,7 @@ from .._arrays.take import take
 from .._arrays.types import BOOL, FLOAT16, FLOAT32, INT32, INT64, NUMBERS, UINT8, numpy_dtype
 from . import strings
 from .arrow import encode_given, encode_given_table, encode_two_given, given_of, two_given
-from .columns import Column, bitmap_of, kind_of_column, of_values, take_column
+from .columns import Column, are_columns, bitmap_of, kind_of_column, of_values, take_column
 from .words import (
     argsort_by,
     encode_strings_too,
@@ -35,23 +35,13 @@ _MOST_FIELDS = 32
 _ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
 
 
-def is_array(x):
-    """Whether an element of a tuple is a column."""
-    return (
-        len(getattr(x, "shape", ())) > 0
-        or kind_of_column(x) == "arrow"
-        or hasattr(x, "__arrow_c_stream__")
-        or hasattr(x, "__arrow_c_device_array__")
-    )
-
-
 def columns_of(x, what):
     """The Columns that an argument is, and how results are made of theirs: "array", "tuple", or a class of
     frames. (None, None): one array that has no nulls."""
     if type(x) is np.ndarray:
         return None, None
     x = of_capsules(x)
-    if type(x) is tuple and x and all(map(is_array, x)):
+    if are_columns(x, what):
         return _several(range(len(x)), x, what), "tuple"
     frames = frames_of(x)
     if frames is not None:
@@ -695,14 +685,14 @@ class ColumnsKind:
 
     def _asked(self, x, what):
         """The Columns of queries."""
-        if not is_python(x) or (type(x) is tuple and x and all(map(is_array, x))):
+        if not is_python(x) or (are_columns(x, what) and not any(map(is_python, x))):
             columns, _ = columns_of(x, what)
             return [_single_column(x, what)] if columns is None else columns
         given = list(x) if isinstance(x, (list, tuple, set, frozenset, range)) else [x]
         names, units = [c.name for c in self._columns], [c.unit for c in self._columns]
         if self.form == "array":
             return [of_values(given, units[0], what)]
-        if type(x) is not tuple:  # a list of types
+        if not isinstance(x, tuple):  # a list of tuples
             if not all(isinstance(row, (tuple, list)) and len(row) == len(names) for row in given):
                 raise TypeError(f"{what}: give columns, or tuples of {plural(len(names), 'value')}")
             given = [list(column) for column in zip(*given)] or [[] for _ in names]

@@ -11,6 +11,7 @@ from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
 from .._arrays.types import NANS, UINT8, UINT32, UINT64, numpy_dtype
 from . import strings
+from .columns import are_columns
 
 _SIZES = (4, 8, 16, 32)
 _NAT = 2**63
@@ -131,8 +132,18 @@ def keys_of(array, library, what):
     return Keys(array, shape[0], kind, library)
 
 
+def _expect_one(x, what):
+    """Raises a TypeError for several columns where keys are one array."""
+    if are_columns(x, what):
+        raise TypeError(
+            f"{what}: keys as a tuple of columns; pass one array: np.column_stack([a, b]) has rows of integers "
+            "as keys"
+        )
+
+
 def encode(x, what):
     """The Keys of an argument."""
+    _expect_one(x, what)
     array, library = take(x, what)
     return keys_of(array, library, what)
 
@@ -186,6 +197,7 @@ def same_place(library, home, what):
 
 def encode_like(x, kind, home, what):
     """The Keys of queries of a table whose keys are of this kind; `home`: its Library."""
+    _expect_one(x, what)
     array, library = take(x, what)
     if library is NUMPY and array.dtype == object and kind.dtype.kind == "S":  # Arrow's and pandas' bytes
         array = of_python(array.tolist(), what)
@@ -268,6 +280,7 @@ def two_arrays(a, library, x, b, other, y, what):
 
 def own_column(x, what):
     """The array of keys that an argument is, or Texts, and its Library."""
+    _expect_one(x, what)
     array, library = strings.take_keys(x, what)
     return array if array.shape else array.reshape(1), library
 

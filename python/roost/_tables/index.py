@@ -182,7 +182,7 @@ class Index(Keyed):
             return Index, self._pickled(self._array[:])
         if isinstance(self._kind, ArrowKind):
             return Index, self._pickled(None)
-        if type(self._array) is not tuple:
+        if not isinstance(self._array, tuple):
             return Index, (self._array,)
         given = (c.given if c.library is NUMPY else c.library.pickled(c.array) for c in self._columns)
         return Index, (tuple(given),)

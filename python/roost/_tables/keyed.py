@@ -9,7 +9,8 @@ from .._arrays.libraries import NUMPY
 from .._arrays.types import BOOL, INT32
 from .._keys import strings
 from .._keys.arrow import ArrowKind
-from .._keys.packing import ColumnsKind, is_array, only_column
+from .._keys.columns import is_column
+from .._keys.packing import ColumnsKind, only_column
 from .._keys.words import encode_like, encode_one, encode_row
 
 ASKED = (ColumnsKind, ArrowKind)  # kinds that make the words of queries themselves
@@ -25,7 +26,7 @@ def is_scalar(x):
 
 def is_one(key):
     """Whether the argument in brackets is one key: a number, or a row as a tuple."""
-    return is_scalar(key) or (isinstance(key, tuple) and not any(map(is_array, key)))
+    return is_scalar(key) or (isinstance(key, tuple) and not any(map(is_column, key)))
 
 
 class Table:
