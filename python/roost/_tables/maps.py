@@ -50,8 +50,26 @@ class Mapping(Keyed):
         return getattr(self._values.dtype, "names", None)
 
     def items(self):
-        """Two arrays: all keys, and their values, in no particular order. Keys of several columns have the
-        form in which they were passed: a tuple of arrays, or a frame."""
+        """Two arrays, all keys and all values, rather than pairs: unpack them before a loop.
+
+        Returns
+        -------
+        keys, values : arrays
+            In the same order, which has no meaning. Keys of several columns have the form in which they were
+            passed: a tuple of arrays, or a frame.
+
+        Examples
+        --------
+        >>> import numpy, roost
+        >>> keys, values = roost.Map(numpy.array([7, 8]), numpy.array([1.5, 2.5])).items()
+        >>> for key, value in sorted(zip(keys.tolist(), values.tolist())):
+        ...     print(key, value)
+        7 1.5
+        8 2.5
+        >>> (shops, days), values = roost.Map((["York", "Bath"], [1, 2]), [30, 20]).items()
+        >>> sorted(zip(shops.tolist(), days.tolist(), values.tolist()))
+        [('Bath', 2, 20), ('York', 1, 30)]
+        """
         keys, values = self._items()
         return self._kind.result(keys, self._library), values
 
@@ -223,8 +241,8 @@ class MultiMap(Keyed):
         return library.adopt(numbers, INT64), self._values.decode(values, library)
 
     def items(self):
-        """Two arrays: the key and the value of each pair, with the values of a key together. Keys of several
-        columns have the form in which they were passed: a tuple of arrays, or a frame."""
+        """Two arrays, the key of each pair and its value, with the values of a key together; otherwise as
+        `Map.items`."""
         keys, values = self._items()
         return self._kind.result(keys, self._library), values
 
