@@ -10,7 +10,7 @@ grams = np.array([250.0, 900.0, 120.0, 70.0])
 # names: [1002 1005 1009], count: [1 2 1]
 names, count = roost.unique(ids, sorted=True, return_counts=True)
 parcels = roost.group_by(ids)
-total = parcels.sum(grams)                       # of each of parcels.keys
+total = parcels.sum(grams)                       # by parcels.keys; for 1005: 370.0
 rows = roost.Index(names).get_indexer(ids)       # ids as rows: [1 0 1 2]
 known = roost.isin(np.array([1002, 1003]), ids)  # [True False]
 left, right = roost.join(ids, names)             # ids[left] == names[right]
