@@ -234,7 +234,11 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     >>> roost.join(numpy.array([1, 2, 2]), numpy.array([2, 3, 2]))
     (array([1, 1, 2, 2]), array([0, 2, 0, 2]))
     """
-    what = "roost.join"
+    return join_as(left, right, how, index_dtype, nulls_equal, "roost.join")
+
+
+def join_as(left, right, how, index_dtype, nulls_equal, what):
+    """`join`, for a function of this name."""
     if not isinstance(how, str) or how not in _HOW:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
     rows = rows_type(index_dtype, what)
@@ -243,7 +247,11 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     library = a.library
 
     def rows_of(one, other, kind):
-        l, r = library.module.join(library.place(), one.words, other.words, _JOINS[kind], rows is INT64)
+        try:
+            l, r = library.module.join(library.place(), one.words, other.words, _JOINS[kind], rows is INT64)
+        except MemoryError as error:  # C++ says who lacks how much; what to do
+            lacking = str(error).partition(": ")[2].partition("; ")[0]
+            raise MemoryError(f"{what}: {lacking}; pass fewer rows at once") from None
         l = library.adopt(l, rows)
         return l if kind in ("semi", "anti") else (l, library.adopt(r, rows))
 

@@ -321,8 +321,8 @@ class GroupBy:
         """The covariances of two columns, as float64; otherwise as `var`."""
         return self._finished(*self._made("cov", (x, y), whole_number(ddof, "roost.GroupBy.cov", "ddof")))
 
-    def agg(self, /, **wanted):
-        """Several results at once.
+    def agg(self, /, *unnamed, **wanted):
+        """Several results at once, each with a name: ``agg(total=("v", "sum"))``, not ``agg({"v": "sum"})``.
 
         Parameters
         ----------
@@ -345,6 +345,11 @@ class GroupBy:
         >>> g.agg(n="count", total=(grams, "sum"), m=(grams, "median"))
         {'n': array([3]), 'total': array([9]), 'm': array([2.])}
         """
+        if unnamed:
+            raise TypeError(
+                f"roost.GroupBy.agg: a {type(unnamed[0]).__name__} without a name for the result; give one "
+                'to each: agg(total=("v", "sum"))'
+            )
         asked = {name: self._parsed(name, of) for name, of in wanted.items()}
         if len(asked) > 1:
             len(self)
@@ -388,11 +393,14 @@ class GroupBy:
         if not isinstance(of, (tuple, list)) or not 2 <= len(of) <= 3:
             raise TypeError(
                 f'{what}: {name} is of type {type(of).__name__}; give (values, "sum"), or another method and '
-                'its option, or "count"'
+                'its option, or "count" for the number of rows'
             )
         columns, how, *option = of
         if not isinstance(how, str) or how not in _IN_AGG:
-            raise ValueError(f"{what}: {name} is to be {how!r}; give one of {', '.join(_IN_AGG)}")
+            raise ValueError(
+                f'{what}: {name} is to be {how!r}; give one of {", ".join(_IN_AGG)}, or "count" '
+                "without values for the number of rows"
+            )
         columns = tuple(columns) if how in _PAIRS else (columns,)
         if how in _PAIRS and len(columns) != 2:
             raise ValueError(f"{what}: {name} is the {how} of {len(columns)} columns; give two")
@@ -460,9 +468,10 @@ class GroupBy:
         values = _Values(column)
         allowed = values.allowed()
         if allowed is not None and how not in allowed:
+            shape = f" and shape {tuple(array.shape)}" if array.ndim > 1 else ""
             raise TypeError(
-                f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
-                "numbers"
+                f"{what}: values of type {column.type}{shape} have only {', '.join(allowed)}; pass one "
+                "dimension of numbers"
             )
         return values
 

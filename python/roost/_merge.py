@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from . import _host
 from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules
-from ._functions import _HOW, join
+from ._functions import join_as
 
 _ALONE = 2**15  # rows that take less time than threads do
 
@@ -98,8 +98,6 @@ def merge(
             f"{what}: a {type(left).__name__} and a {type(right).__name__}; pass two frames of pandas, of "
             "polars or of pyarrow, or two tables of Arrow on a device"
         )
-    if how not in _HOW:
-        raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
     suffixes = _suffixes(suffixes, what)
     (left_names, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)
     if (left_on is None) != (right_on is None) or (on is not None and left_on is not None):
@@ -115,7 +113,7 @@ def merge(
     b = columns_named(right, right_on, what, "right_on" if on is None else "on")
     (left_keys, keys), (right_keys, other_keys) = frames.columns(a), frames.columns(b)
     narrow = len(left) + len(right) < 2**31
-    rows = join(a, b, how, index_dtype="int32" if narrow else "int64", nulls_equal=nulls_equal)
+    rows = join_as(a, b, how, "int32" if narrow else "int64", nulls_equal, what)
     if how in ("semi", "anti"):
         rows = Rows(rows)
         return frames.frame(left_names, _taken(frames, [(column, rows) for column in left_columns]))
@@ -135,7 +133,10 @@ def merge(
         names += [f"{name}{suffix}" if name in others else name for name in mine]
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{what}: two columns {', '.join(twice)}; rename them, or give other suffixes")
+        raise ValueError(
+            f"{what}: the result would have two columns {', '.join(twice)}; rename one, or give other "
+            "suffixes"
+        )
     for known, mine, all_columns, side in (
         (left_names, rest, left_columns, l_rows),
         (right_names, other_rest, right_columns, r_rows),

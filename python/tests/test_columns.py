@@ -385,7 +385,10 @@ def test_merge_of_names():
         (lambda: roost.merge(a, b, left_on=["k", "v"], right_on="key"), TypeError, "2 and 1 columns"),
         (lambda: roost.merge(a, b, left_on="k", right_on="key", suffixes=("", "")), ValueError, "columns v"),
         (lambda: roost.merge(a, b[["v"]].rename(columns={"v": "w"})), ValueError, "without a common column"),
-        (lambda: roost.merge(a, b, left_on="t", right_on="key"), TypeError, "never equal"),
+        (lambda: roost.merge(a, b, left_on="t", right_on="key"), TypeError, "merge: column 't'.*never equal"),
+        (lambda: roost.merge(a, b, left_on="v", right_on="v"), TypeError, "merge: column 'v'.*to float64"),
+        (lambda: roost.merge(a.set_axis(["k", "v", "v"], axis=1), a, on="v"), KeyError, "share a name"),
+        (lambda: roost.merge(a, a, on="k", nulls_equal=1), TypeError, "roost.merge: nulls_equal=1"),
     ):
         with pytest.raises(error, match=words) as caught:
             wrong()

@@ -339,7 +339,8 @@ def _of_cells(cells, what, a="a list of"):
     names = " and ".join(sorted(t.__name__ for t in types))
     if any(t.__name__ in ("NoneType", "NAType") for t in types):
         raise TypeError(f"{what}: {a} {names}, with missing values; drop or fill them")
-    raise TypeError(f"{what}: {a} {names}; pass numbers, strings, bytes or dates, all of one kind")
+    todo = "pass them all as" if len(types) > 1 else "convert them to"
+    raise TypeError(f"{what}: {a} {names}; {todo} integers, floats, strings, bytes or dates")
 
 
 def _single(cell, what):
@@ -455,24 +456,24 @@ def _date(cell, of_numpy, what):
     raise OverflowError(f"{what}: {cell!r} does not fit timedelta64 in any unit")
 
 
-def plain_number(key):
-    """A complex number, fraction, decimal or large int as a float or an int of 64 bits if it is one, else
-    None."""
+def plain_number(key, what):
+    """A complex number, fraction, decimal or large int as a float or an int of 64 bits; OverflowError if it
+    is none."""
     if isinstance(key, int):
         plain = -(2**63) <= key < 2**64
     else:
         plain = isinstance(key, (float, np.integer, np.bool_, np.float16, np.float32))
     if plain or not isinstance(key, numbers.Number):
         return key
-    if isinstance(key, (complex, np.complexfloating)):
-        return key.real if key.imag == 0 else None
+    if isinstance(key, (complex, np.complexfloating)) and key.imag == 0:
+        return key.real
     for number in (float, int):
         try:
             if number(key) == key or (number is float and np.isnan(float(key))):
                 return np.float64(key) if number is float else int(key)  # compared exactly
         except (TypeError, ValueError, OverflowError):
             pass
-    return None
+    raise OverflowError(f"{what}: {shown(key)} is not a 64-bit number")
 
 
 NO_TIME_ZONES = "dates of a time zone; pass them in UTC, without one"

@@ -361,7 +361,8 @@ def column_named(frame, name, what):
     """A column of a frame."""
     names, columns = frames_of(frame).columns(frame)
     if names.count(name) != 1:
-        raise KeyError(f"{what}: {name!r} is not one of the columns {names!r}")
+        one = "not one" if name not in names else "more than one"
+        raise KeyError(f"{what}: {name!r} is {one} of the columns {names!r}")
     return columns[names.index(name)]
 
 
@@ -375,5 +376,6 @@ def columns_named(frame, names, what, argument):
     names = list(names) if several and not (isinstance(names, tuple) and names in known) else [names]
     wrong = [name for name in names if known.count(name) != 1]
     if wrong or not names:
-        raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}")
+        twice = "; rename those that share a name" if any(name in known for name in wrong) else ""
+        raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}{twice}")
     return frames.frame(names, [columns[known.index(name)] for name in names])

@@ -297,7 +297,8 @@ def are_columns(x, what):
         return False
     if any(isinstance(each, tuple) for each in x):
         raise TypeError(
-            f"{what}: keys as a tuple of tuples; pass rows as a list of tuples, and columns as a tuple of lists"
+            f"{what}: keys as a tuple of tuples; pass rows as a list of tuples, and columns as a tuple of "
+            "lists"
         )
     return all(map(is_column, x))
 

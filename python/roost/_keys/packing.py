@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
+from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural
 from .._arrays.frames import frames_of, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
@@ -86,9 +86,9 @@ def _several(names, given, what):
     return columns
 
 
-def _at(what, columns, column):
+def _at(what, column):
     """What errors begin with."""
-    return what if len(columns) == 1 else f"{what}: column {column.name!r}"
+    return what if column.name is None else f"{what}: column {column.name!r}"
 
 
 def _is_plain(columns, form):
@@ -159,7 +159,7 @@ def encode_two_columns(x, y, what, nulls_equal):
             two.become(one)
     _check_two(a, b, what)
     for one, two in zip(a, b, strict=True):
-        at = _at(what, a, one)
+        at = _at(what, one)
         pair = one.array, one.library, one.given, two.array, two.library, two.given, at
         if len(a) == 1 and one.valid is two.valid is one.unit is None:
             return keys_of_two(*pair)
@@ -188,7 +188,7 @@ def _check_two(a, b, what):
     for one, two in zip(a, b, strict=True):
         if one.unit != two.unit:
             raise TypeError(
-                f"{_at(what, a, one)}: {one.type} and {two.type} are never equal; convert one of them"
+                f"{_at(what, one)}: {one.type} and {two.type} are never equal; convert one of them"
             )
 
 
@@ -301,8 +301,7 @@ class _Field:
         if self.head is not None:
             words = self.head.asked(columns, library, what)
             return self._of(self._found(library.column(words), len(column), library), None, library), None
-        name = self.columns[0].name
-        what = what if name is None else f"{what}: column {name!r}"
+        what = _at(what, self.columns[0])
         if is_python(column.given) and column.valid is not None and not column.there.any():  # of any type
             numbers = library.readable(np.zeros(len(column), f"i{self.packed.itemsize}"))
         elif isinstance(self.finder, strings.TextRows):
@@ -600,7 +599,7 @@ class ColumnsKeys:
 def _pack(tables, form, nulls_equal, what, single=False, kept=None, later=False):
     """The Keys of the columns of one table or two. `single`: of one column, whose null must have a word of at
     most 8 bytes. `kept`: only those of these rows. `later`: the rows of other tables will be asked for."""
-    fields = [_field(parts, form, _at(what, tables[0], parts[0])) for parts in zip(*tables, strict=True)]
+    fields = [_field(parts, form, _at(what, parts[0])) for parts in zip(*tables, strict=True)]
     packed = _Packed(fields, len(tables), nulls_equal)
     if single and packed.word_bytes > 8:
         packed = _Packed([_field((tables[0][0],), form, what, True)], 1, nulls_equal)
@@ -678,9 +677,7 @@ class ColumnsKind:
             raise TypeError(f"{what}: one key is a tuple of {plural(len(self._columns), 'value')}")
         values = list((key,) if single else key)
         for i, (value, column) in enumerate(zip(values, self._columns)):
-            values[i] = value if column.unit else plain_number(value)
-            if values[i] is None and value is not None:
-                raise OverflowError(f"{what}: {shown(value)} is not a 64-bit number")
+            values[i] = value if column.unit else plain_number(value, what)
         return self.queries(values if single else [values], home, what)
 
     def _asked(self, x, what):

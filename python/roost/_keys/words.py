@@ -74,7 +74,7 @@ def _new_kind(array, tail, what):
     if dtype is None:
         raise TypeError(f"{what}: keys of type {array.dtype}; convert them, or view them as integers")
     if array.ndim == 0:
-        raise ValueError(f"{what}: a single number; pass an array of keys")
+        raise ValueError(f"{what}: a single value; pass an array of keys")
     if dtype.kind in strings.KINDS:
         raise TypeError(
             f"{what}: keys of type {dtype}; pass numbers, dates or fixed-size bytes; factorize makes numbers "
@@ -82,7 +82,8 @@ def _new_kind(array, tail, what):
         )
     if dtype.kind not in "biufmMSV" or dtype.names or (dtype.kind == "f" and dtype.itemsize > 8):
         raise TypeError(
-            f"{what}: keys of type {dtype}; pass integers, bools, floats, dates or fixed-size bytes"
+            f"{what}: keys of type {dtype}; pass integers, bools, floats, dates, fixed-size bytes, or "
+            "strings where these can be keys"
         )
     if dtype.name in ("bfloat16", "int4", "uint4", "int2", "uint2") or dtype.name.startswith("float8"):
         raise TypeError(f"{what}: keys of type {dtype}; convert them, or view them as integers")
@@ -136,8 +137,8 @@ def _expect_one(x, what):
     """Raises a TypeError for several columns where keys are one array."""
     if are_columns(x, what):
         raise TypeError(
-            f"{what}: keys as a tuple of columns; pass one array: np.column_stack([a, b]) has rows of integers "
-            "as keys"
+            f"{what}: keys as a tuple of columns; pass one array: np.column_stack([a, b]) has rows of "
+            "integers as keys"
         )
 
 
@@ -176,16 +177,20 @@ def _as(array, kind, library, what, given=None):
         return convert(array, kind.dtype, what, given)
     if own and not array.size and len(array) == 0:
         return np.empty((0, *kind.tail), kind.dtype)
-    mine = kind_of(array, what)
-    if mine is kind:
-        return array
-    if tail == kind.tail:
-        if keeps_every_value(mine.dtype, kind.dtype):
-            return widened(array, kind.dtype, library, what)
-        if mine.dtype.kind == kind.dtype.kind == "S":  # numpy has made them as wide as the longest
-            return convert(array, kind.dtype, what)
+    if library is NUMPY and array.dtype.kind in strings.KINDS and array.size:
+        mine = strings.of_numpy(array, what).type.__name__
+    else:
+        mine = kind_of(array, what)
+        if mine is kind:
+            return array
+        if tail == kind.tail:
+            if keeps_every_value(mine.dtype, kind.dtype):
+                return widened(array, kind.dtype, library, what)
+            if mine.dtype.kind == kind.dtype.kind == "S":  # numpy has made them as wide as the longest
+                return convert(array, kind.dtype, what)
     raise TypeError(
-        f"{what}: {mine}, but the keys of the table are {kind}; convert them, so that no key changes silently"
+        f"{what}: keys are {mine}, but those of the table are {kind}; convert them, so that no key changes "
+        "silently"
     )
 
 
@@ -208,7 +213,7 @@ def encode_like(x, kind, home, what):
             return _own_keys(array, x, kind, home, what)
         same_place(library, home, what)
     shape = array.shape
-    if not shape or _kind(array, shape, what) is not kind:
+    if not shape or _kinds.get((array.dtype, shape[1:] if len(shape) > 1 else ())) is not kind:
         array = _as(array, kind, library, what, x if is_python(x) else None)
         shape = array.shape
     return Keys(array, shape[0], kind, library)
@@ -265,9 +270,14 @@ def two_arrays(a, library, x, b, other, y, what):
         common = _common(a, x if own[0] else None, b, y if own[1] else None, what)
         if one.columns != two.columns:
             raise TypeError(f"{what}: {one} and {two} are never equal; ravel() makes single keys of rows")
+        if not alike(one.dtype, two.dtype):
+            raise TypeError(f"{what}: {one} and {two} are never equal; convert one of them")
         if common is None:
+            kinds = one.dtype.kind + two.dtype.kind
+            how = {"f": ": integers up to 2^53 to float64", "u": ": those below 2^63 to int64"}
+            how = next((text for kind, text in how.items() if kind in kinds), "")
             raise TypeError(
-                f"{what}: {one} and {two} have no common type that keeps every key; convert one of them"
+                f"{what}: {one} and {two} have no common type that keeps every key; convert one of them{how}"
             )
         a = convert(a, common, what, x) if own[0] else widened(a, common, library, what)
         b = convert(b, common, what, y) if own[1] else widened(b, common, other, what)

@@ -114,10 +114,10 @@ class Keyed(Table):
         if self._kind.__class__ in ASKED:
             return self._kind.query(key, self._library, what)
         if isinstance(key, (list, tuple)):
-            key = tuple(map(plain_number, key))
+            key = tuple(plain_number(part, what) for part in key)
         elif not is_scalar(key):
             return encode_row(key, self._kind, self._library, what)
-        return encode_one(plain_number(key), self._kind, self._library, what)
+        return encode_one(plain_number(key, what), self._kind, self._library, what)
 
     def contains(self, keys):
         """Whether each key is present: an array of bool.

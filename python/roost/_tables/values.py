@@ -18,7 +18,7 @@ class Values:
         if not array.shape or (library is NUMPY and (array.dtype.hasobject or array.dtype.kind in "UT")):
             raise TypeError(
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass an array of "
-                "numbers, or of fixed-size records"
+                "numbers, dates, fixed-size bytes or records; factorize makes numbers of strings"
             )
         if array.shape[0] != keys.n:
             raise ValueError(
