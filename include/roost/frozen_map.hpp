@@ -132,7 +132,8 @@ class frozen_map {
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
                        bulk_options how = {}) const {
-    constexpr const char* where = "roost::frozen_map::contains";
+    constexpr const char* where =
+        std::is_same_v<Value, none> ? "roost::frozen_set::contains" : "roost::frozen_map::contains";
     if (!table_) return detail::find_nothing<Key>(place, queries, results, where);
     return detail::find_contained(place, ref(), bytes(), queries, results, how, where);
   }

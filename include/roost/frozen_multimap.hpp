@@ -250,6 +250,8 @@ class frozen_multimap {
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
                        bulk_options how = {}) const {
+    detail::output<bool>(results, detail::sequence_as<Key>(queries).size(),
+                         "roost::frozen_multimap::contains");
     return numbers_.contains(place, queries, results, how);
   }
 

@@ -45,7 +45,8 @@ constexpr bool check_key() {
                 "address itself take std::uintptr_t)");
   static_assert(is_address<Key> || is_bitwise_comparable<Key>,
                 "keys are compared by their bytes: use a type without padding or floating point, or "
-                "specialise roost::is_bitwise_comparable");
+                "specialise roost::is_bitwise_comparable; a std::string has its text elsewhere: number texts "
+                "with roost::string_index");
   return true;
 }
 

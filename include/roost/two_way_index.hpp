@@ -111,6 +111,8 @@ class two_way_index {
   template <class Queries, class Results>
   bulk_report find(const Place& place, const Queries& queries, Results&& results,
                    std::uint32_t missing = no_index, bulk_options how = {}) const {
+    detail::output<std::uint32_t>(results, detail::sequence_as<Key>(queries).size(),
+                                  "roost::two_way_index::find");  // throws with the name of this call
     return indices_.find(place, queries, results, missing, how);
   }
 
@@ -124,6 +126,7 @@ class two_way_index {
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
                        bulk_options how = {}) const {
+    detail::output<bool>(results, detail::sequence_as<Key>(queries).size(), "roost::two_way_index::contains");
     return indices_.contains(place, queries, results, how);
   }
 

@@ -157,8 +157,17 @@ TEST(errors_class, ranges_that_do_not_fit) {
   expect_error<roost::invalid_argument>([&] { set.retrieve_all(test_place(), few); },
                                         {"frozen_set::retrieve_all", "99", "100 needed"});
   expect_error<roost::invalid_argument>([&] { set.contains(test_place(), keys, few_answers); },
-                                        {"contains", "50", "100 needed"});
+                                        {"frozen_set::contains", "50", "100 needed"});
   EXPECT_TRUE(set.valid(test_place()));
+
+  const roost::two_way_index<u32, place_type> index(test_place(), keys);
+  expect_error<roost::invalid_argument>([&] { index.find(test_place(), keys, few); },
+                                        {"two_way_index::find", "99", "100 needed"});
+  expect_error<roost::invalid_argument>([&] { index.contains(test_place(), keys, few_answers); },
+                                        {"two_way_index::contains", "50", "100 needed"});
+  const roost::frozen_multimap<u32, u32, place_type> multimap(test_place(), keys, keys);
+  expect_error<roost::invalid_argument>([&] { multimap.contains(test_place(), keys, few_answers); },
+                                        {"frozen_multimap::contains", "50", "100 needed"});
 }
 
 TEST(errors_class, have_one_base) {
