@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <iostream>
 #include <sstream>
+#include <string>
 
 #include "apps/bench/bench.hpp"
 #include "apps/lidar/lidar.hpp"
@@ -29,6 +29,27 @@ std::string one_line(std::string text) {
   return text;
 }
 
+constexpr int wrong_command_line = 64;  // EX_USAGE of sysexits.h
+
+/// What is wrong with a command line, on one line.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string path;  // of the command
+  for (const auto* command = &app; !command->get_subcommands().empty();) {
+    command = command->get_subcommands().back();
+    path += command->get_name() + ' ';
+  }
+  std::string text = error.what();
+  const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  const auto unknown = app.remaining(true);  // CLI11 lists them from the last to the first
+  if (!unknown.empty() && (kind == CLI::ExitCodes::ExtrasError || kind == CLI::ExitCodes::RequiredError)) {
+    text = fmt::format("{}: no such option or argument", fmt::join(unknown, " "));
+  } else if (kind == CLI::ExitCodes::ArgumentMismatch && text.ends_with(" missing")) {
+    text = text.substr(0, text.find(": ")) + ": give a value";
+  }
+  const auto prefix = path.empty() ? "" : path.substr(0, path.size() - 1) + ": ";
+  return fmt::format("roost: {}{} (see roost {}--help)\n", prefix, one_line(text), path);
+}
+
 /// Returns the exit code: `code`, or 1 if this text or earlier output cannot be written to standard output.
 int print_last(int code, const std::string& text = {}) {
   const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
@@ -46,8 +67,8 @@ int print_last(int code, const std::string& text = {}) {
 
 }  // namespace
 
-// Exit codes: 0 success, 1 failure (one line on stderr says why), 2 a wrong answer, 3 no answer, above 100 a
-// wrong command line.
+// Exit codes: 0 success, 1 failure (one line on stderr says why), 2 a wrong answer, 3 no answer, 64 a wrong
+// command line (one line, too).
 int main(int argc, char** argv) {
   CLI::App app("roost: hash tables for GPUs and CPUs");
   app.name("roost");
@@ -82,8 +103,12 @@ int main(int argc, char** argv) {
     roost::tools::expect_commands(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0 && e.get_name() != "RuntimeError") {
+      std::fputs(usage_error(app, e).c_str(), stderr);
+      return wrong_command_line;
+    }
     std::ostringstream help;
-    const int code = app.exit(e, help, std::cerr);
+    const int code = app.exit(e, help);
     return print_last(code, help.str());
   } catch (const std::bad_alloc&) {
     std::fputs("roost: no memory; take fewer keys or smaller files\n", stderr);

@@ -300,7 +300,7 @@ void add_unique(CLI::App& app) {
       ->check(CLI::IsMember({"first", "count"}))
       ->capture_default_str();
   command->add_option("-n,--top", options->top, "Writes at most this many lines of the output")
-      ->check(CLI::Range(std::size_t{1}, std::numeric_limits<std::size_t>::max()))
+      ->check([](const std::string& text) { return text == "0" ? "0 lines; give 1 or more" : ""; })
       ->option_text("N");
   const auto add_columns = [&](const char* name, std::vector<std::string>& to, const char* text) {
     command->add_option(name, to, text)->allow_extra_args(false)->option_text("COLUMN")->needs(column);

@@ -22,7 +22,7 @@ refused "key-bits" bench --key-bits 31
 refused "threads" bench --threads -1
 refused "place" bench --place moon
 refused "reps" bench --reps 0
-refused "subcommand" # none at all
+refused "a command is missing; commands: info, bench, " # none at all
 refused "'dance' is not a command; commands: info, bench, " dance
 refused "'dance' is not a command of stars; commands: build, solve" stars dance
 refused "is negative" bench --region-slots -5

@@ -86,6 +86,24 @@ for command in quick:
     expect(run.returncode == -signal.SIGPIPE and not run.stderr, "a broken pipe", command, run)
 
 
+# A wrong command line, and words of its only line.
+for words, command in (
+    (b"roost: unique: --top: -1 is negative; give a positive number (see roost unique --help)", ["unique", "-n", "-1", "a.csv"]),
+    (b"roost: unique: --top: 0 lines; give 1 or more", ["unique", "-n", "0", "a.csv"]),
+    (b"roost: unique: --top: give a value", ["unique", "a.csv", "-n"]),
+    (b"roost: unique: --first --second: no such option or argument", ["unique", "--first", "a.csv", "--second"]),
+    (b"roost: stars solve: --odd --even: no such", ["stars", "solve", "sky", "field.csv", "--odd", "--even"]),
+    (b"roost: join: --odd: no such", ["join", "--odd"]),
+    (b"roost: join: B is required", ["join", "a.csv"]),
+    (b"roost: --odd: no such option or argument (see roost --help)", ["--odd"]),
+    (b"roost: a command is missing; commands: build, solve", ["stars"]),
+    (b"roost: '' is not a command; commands: info", [""]),
+    (b"roost: bench: --reps: Value 0 not in range", ["bench", "--reps", "0"]),
+):
+    run = subprocess.run([roost, *command], capture_output=True, timeout=120, check=False)
+    expect(run.returncode == 64 and is_line(run.stderr, words) and not run.stdout, "a wrong command line", command, run)
+
+
 def small_disk():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that writing fails as it does on a full disk
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))

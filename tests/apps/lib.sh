@@ -14,8 +14,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-# refused WORDS ARGUMENT...: roost fails within a minute with one line on stderr that has the words (and, for a wrong option, the line
-# that points at --help), and prints nothing on stdout.
+# refused WORDS ARGUMENT...: roost fails within a minute with one line on stderr that begins with "roost: " and has the words, and
+# prints nothing on stdout.
 refused() {
   local words=$1
   shift
@@ -23,7 +23,7 @@ refused() {
   local code=$?
   [[ $code -ne 0 && $code -lt 124 ]] || fail "$*: exit code $code"
   grep -q -- "$words" stderr || fail "$*: no '$words' in: $(cat stderr)"
-  [[ $(grep -cv -- "--help" stderr) -eq 1 ]] || fail "$*: not one line: $(cat stderr)"
+  [[ $(wc -l <stderr) -eq 1 && $(<stderr) == "roost: "* ]] || fail "$*: not one line: $(cat stderr)"
   [[ ! -s stdout ]] || fail "$*: printed $(cat stdout)"
 }
 

@@ -257,7 +257,7 @@ refused "chance of 0" stars solve host.sky fields/f0.csv --size 1024x768 --chanc
 refused "fov 5:4" stars solve host.sky fields/f0.csv --size 1024x768 --fov 5:4
 refused "required" stars solve host.sky
 refused "--pictures requires --out" stars solve host.sky plain.pgm --pictures
-refused "subcommand" stars
+refused "a command is missing; commands: build, solve" stars
 head -c 5000 out/plain.png >cut.png 2>/dev/null && "$roost" stars solve host.sky cut.png >stdout 2>stderr && fail "a picture that was cut off was solved"
 head -c 4000 out/plain.wcs >no_picture.fits
 refused "no_picture.fits: " stars solve host.sky no_picture.fits
