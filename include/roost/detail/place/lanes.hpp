@@ -120,9 +120,9 @@ inline constexpr bool is_wide<wide<Format>> = true;
 template <class Format>
 inline constexpr bool gains_by_width = [] {
   if constexpr (requires { Format()().by_numbers(); }) {
-    return Format()().by_numbers();
+    return ROOST_LANES && Format()().by_numbers();
   } else {
-    return true;
+    return ROOST_LANES == 1;
   }
 }();
 
@@ -155,17 +155,26 @@ inline bool has_wide_lanes() {
 }
 #endif
 
+/// f(format), in code for the processor that runs it: in one kind of code if a compiler is told, as by
+/// -march=native, that all of them have AVX2.
+template <class Format, class F>
+ROOST_FN void run_for_this_processor(Format format, const F& f) {
+  if constexpr (!gains_by_width<Format>) {
+    run_flat(format, f);
+  } else {
+#if defined(__AVX2__) && defined(__BMI__)
+    run_flat(wide<Format>(), f);
+#elif ROOST_LANES
+    if (has_wide_lanes()) return run_flat(wide<Format>(), f);
+    run_flat(format, f);
+#endif
+  }
+}
+
 /// Calls f with a table's format, in code for the processor that runs it. `f` captures by value.
 template <class Table, class F>
 ROOST_FN void run_on_host(const Table& table, const F& f) {
-  table.with_format([&](auto format) {
-#if ROOST_LANES
-    if constexpr (gains_by_width<decltype(format)>) {
-      if (has_wide_lanes()) return run_flat(wide<decltype(format)>(), f);
-    }
-#endif
-    run_flat(format, f);
-  });
+  table.with_format([&](auto format) { run_for_this_processor(format, f); });
 }
 
 /// A kernel that a host runs in code for its processor, inlined into one function.
@@ -174,11 +183,8 @@ struct for_this_processor : Kernel {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* scratch) const {
     struct plain {};
-    const auto run = [=, kernel = static_cast<const Kernel&>(*this)](auto) { kernel(team, index, scratch); };
-#if ROOST_LANES
-    if (has_wide_lanes()) return run_flat(wide<plain>(), run);
-#endif
-    run_flat(plain(), run);
+    run_for_this_processor(
+        plain(), [=, kernel = static_cast<const Kernel&>(*this)](auto) { kernel(team, index, scratch); });
   }
 };
 
