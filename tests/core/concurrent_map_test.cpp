@@ -613,7 +613,7 @@ TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
   const std::size_t n = sanitized ? 70000 : 100000;
   const auto keys = from_numbers<u32>(multiples(n, 2654435761));
   const auto values = numbered_values<u32>(n);
-  for (std::size_t good = 0;; good += only_threads ? 7 : sanitized && good > 8 ? 7 : 1) {
+  for (std::size_t good = 0;; good += sanitized && (only_threads || good > 8) ? 11 : 1) {
     watched_memory memory;
     const place_type place = make_place(memory);
     std::size_t refused = 0;

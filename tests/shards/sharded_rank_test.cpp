@@ -366,7 +366,7 @@ TEST(rank_class, memory_that_is_refused) {
     const auto every_time = [&](const char* what, const auto& call) {
       SCOPED_TRACE(what);
       std::size_t good = 0;
-      for (bool thrown = true; thrown; good += sanitized && good > 8 ? 3 : 1) {
+      for (bool thrown = true; thrown; good += sanitized && good > 8 ? 5 : 1) {
         ASSERT_LT(good, 1000u);
         thrown = false;
         if (all.number() == 1) memory.refuse_after(good);
