@@ -461,32 +461,8 @@ struct mark_voxels {
   }
 };
 
-/// Counts things in a tile and in all earlier ones, in one pass: teams take tiles in the order in which they
-/// begin.
-struct tile_counts {
-  std::uint64_t* shared;  // two words, one for each call of `turns`
-  std::uint32_t* before;  // each thing of the tile
-
-  ROOST_FN tile_counts(scratch_memory& memory, std::uint32_t tile)
-      : shared(memory.take<std::uint64_t>(2)), before(memory.take<std::uint32_t>(tile)) {}
-
-  /// before[i] = the sum of count(j) for all j < i, for all i < n. Returns the count of all earlier tiles;
-  /// `of_tile`: the count of this one.
-  template <class Team, class Count>
-  ROOST_FN std::uint64_t add_up(const Team& team, const earlier_teams& turns, std::uint64_t turn,
-                                std::uint32_t n, const Count& count, std::uint32_t& of_tile) const {
-    for_each_of(team, n, [&](std::uint32_t i) { before[i] = count(i); });
-    team.sync();
-    const std::uint32_t of_last = before[n - 1];
-    team.sync();
-    team.exclusive_scan(before, before, n);
-    team.sync();
-    of_tile = before[n - 1] + of_last;
-    return turns.sum_before(team, turn, of_tile, shared + 1);
-  }
-};
-
-/// For each block, counts the rows of all earlier blocks.
+/// For each block, counts the rows of all earlier blocks, in one pass: teams take tiles in the order in which
+/// they begin.
 template <class Place, int D>
 struct number_blocks {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -496,28 +472,39 @@ struct number_blocks {
   std::uint64_t rows_most;
   earlier_teams turns;
 
-  ROOST_FN tile_counts scratch(scratch_memory& memory) const { return {memory, tile}; }
+  struct pieces {
+    std::uint64_t* shared;  // two words, one for each call of `turns`
+    std::uint32_t* before;  // of each block: the rows before it in the tile
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
+  }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     const index_state<D>& state = *table.state;
     if (state.failed != 0 || state.blocks > most) return;
     scratch_memory all(memory);
-    const tile_counts rows = scratch(all);
-    const std::uint64_t turn = turns.turn(team, rows.shared), first = turn * tile;
+    const pieces parts = scratch(all);
+    std::uint32_t* const before = parts.before;
+    const std::uint64_t turn = turns.turn(team, parts.shared), first = turn * tile;
     if (first >= state.blocks) return;  // and so do all later teams
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, state.blocks - first));
-    std::uint32_t of_tile = 0;
-    const std::uint64_t before = rows.add_up(
-        team, turns, turn, n, [&](std::uint32_t b) { return count_bits(table.blocks[first + b].voxels); },
-        of_tile);
+    for_each_of(team, n, [&](std::uint32_t b) { before[b] = count_bits(table.blocks[first + b].voxels); });
+    team.sync();
+    const std::uint32_t of_last = before[n - 1];
+    team.sync();
+    team.exclusive_scan(before, before, n);
+    team.sync();
+    const std::uint32_t of_tile = before[n - 1] + of_last;
+    const std::uint64_t before_tile = turns.sum_before(team, turn, of_tile, parts.shared + 1);
     if (first + n == state.blocks && team.rank() == 0) {
-      const bool fit = before + of_tile <= rows_most;
+      const bool fit = before_tile + of_tile <= rows_most;
       if (!fit) fetch_or(table.state->failed, std::uint32_t{no_rows});
-      table.state->rows = fit ? before + of_tile : 0;
+      table.state->rows = fit ? before_tile + of_tile : 0;
     }
     for_each_of(team, n, [&](std::uint32_t b) {
-      table.blocks[first + b].first_row = static_cast<std::uint32_t>(before) + rows.before[b];
+      table.blocks[first + b].first_row = static_cast<std::uint32_t>(before_tile) + before[b];
     });
   }
 };
@@ -570,40 +557,23 @@ struct find_first_input {
   }
 };
 
-/// Numbers the coordinates that are first occurrences.
-template <class Place, int D, class Source>
-struct number_inputs {
-  static constexpr int threads = sparse_tuning<cuda>::threads;
-  static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
-  Source source;
-  std::uint64_t count;
+/// Whether a coordinate is the first of its rank.
+struct is_first_input {
   const std::uint32_t* ranks;
   const std::uint32_t* first;
-  earlier_teams turns;
+  ROOST_FN bool operator()(std::size_t i) const { return ranks[i] != ~0u && first[ranks[i]] == i; }
+};
+
+/// Gives a row to the rank of a first coordinate.
+template <int D, class Source>
+struct put_row {
+  Source source;
+  const std::uint32_t* ranks;
   std::uint32_t* row_of;  // of each rank
   coordinate<D>* coordinates;
-
-  ROOST_FN tile_counts scratch(scratch_memory& memory) const { return {memory, tile}; }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
-    scratch_memory all(memory);
-    const tile_counts counts = scratch(all);
-    const std::uint64_t turn = turns.turn(team, counts.shared), begin = turn * tile;
-    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - begin));
-    const auto is_first = [&](std::uint32_t i) {
-      const std::uint32_t rank = ranks[begin + i];
-      return rank != ~0u && first[rank] == begin + i;
-    };
-    std::uint32_t of_tile = 0;
-    const auto before = static_cast<std::uint32_t>(
-        counts.add_up(team, turns, turn, n, [&](std::uint32_t i) { return is_first(i) ? 1u : 0u; }, of_tile));
-    for_each_of(team, n, [&](std::uint32_t i) {
-      if (!is_first(i)) return;
-      const std::uint32_t row = before + counts.before[i];
-      row_of[ranks[begin + i]] = row;
-      give(source, begin + i, coordinates[row]);
-    });
+  ROOST_FN void operator()(std::uint64_t row, std::uint64_t i) const {
+    row_of[ranks[i]] = static_cast<std::uint32_t>(row);
+    give(source, i, coordinates[row]);
   }
 };
 

@@ -420,15 +420,10 @@ class voxel_table {
     std::uint32_t* const rows = rows_of_input_.data();
     place.for_each(n, detail::write_rows<D, block_handle, Source>{{table(), nullptr}, source, rows});
     if (options_.order == order::block) return;
-    using number = number_inputs<Place, D, Source>;
-    row_array first(place, coordinates_.size());
-    place.fill(first.data(), 0xff, first.bytes());
+    row_array first = filled<std::uint32_t>(place, coordinates_.size(), 0xff);
     place.for_each(n, find_first_input{rows, first.data()});
-    const std::size_t tiles = ceil_div<std::size_t>(n, number::tile);
-    auto words = zeros(place, earlier_teams::words(tiles));
-    launch(place, tiles,
-           number{source, n, rows, first.data(), earlier_teams(words.data()), row_of_.data(),
-                  coordinates_.data()});
+    select(place, n, is_first_input{rows, first.data()},
+           put_row<D, Source>{source, rows, row_of_.data(), coordinates_.data()});
     place.for_each(n, rank_to_row{row_of_.data(), rows});
   }
 
