@@ -188,7 +188,6 @@ class voxel_ref {
 template <int D, class Place>
 class voxel_table {
   using state = index_state<D>;
-  using facts = index_facts<D>;
   using point_map = two_way_index<std::uint64_t, Place>;
   using row_array = array<std::uint32_t, Place>;
   static constexpr const char* where = "roost::coordinate_index";
@@ -228,19 +227,11 @@ class voxel_table {
       build_points(place, source);
   }
 
-  /// Builds blocks in the memory for options.capacity; nothing waits.
-  template <class Source>
-  void fill(const Place& place, const Source& source) {
-    fill(place, source, false);
-  }
-
   void finish(const Place& place) {
     if (!is_fixed()) return;
-    facts counted = look(place);
-    const std::uint32_t failed = counted.failed;
-    if (failed != 0) counted.rows = counted.inputs = 0;
+    state counted = look(place);
+    if (counted.failed != 0) counted.rows = counted.inputs = 0;
     take_over(counted);
-    counted.failed = failed;
     check(counted, "roost::coordinate_index::rebuild_async");
   }
 
@@ -284,11 +275,7 @@ class voxel_table {
     return {reinterpret_cast<state*>(memory), memory + head, const_cast<block*>(blocks_.data()),
             static_cast<std::uint32_t>(memory_.size() - head), seed_};
   }
-  facts look(const Place& place) const {
-    facts result;
-    place.copy_to_host(&result, table().state, sizeof(result));
-    return result;
-  }
+  state look(const Place& place) const { return read_one(place, table().state); }
 
   /// Allocates memory for the superblocks and, if their number is not known yet, for a number of blocks.
   void make_room(const Place& place, std::size_t superblocks, std::size_t blocks) {
@@ -311,7 +298,7 @@ class voxel_table {
   bool build_blocks(const Place& place, const Source& source, std::size_t room) {
     const std::size_t n = source.size();
     const bool looks = n >= sparse_tuning<Place>::looks_from;
-    facts counted{};
+    state counted{};
     for (const std::size_t share : {12, 2, 1}) {  // coordinates per superblock
       const bool all = share == 1;
       if (all && options_.representation == representation::automatic && points_hold(counted)) return false;
@@ -348,7 +335,7 @@ class voxel_table {
   /// Builds blocks. With `looks`, the host reads the counts before it continues; without, nothing waits until
   /// the rows are numbered, or at all if options.capacity is set.
   template <class Source>
-  facts fill(const Place& place, const Source& source, bool looks) {
+  state fill(const Place& place, const Source& source, bool looks = false) {
     using insert = insert_superblocks<Place, D, Source>;
     using mark = mark_voxels<Place, D, Source>;
     using number = number_blocks<Place, D>;
@@ -356,7 +343,7 @@ class voxel_table {
     measure(place, source);
     row_array taken(place, superblocks_most_);
     launch(place, tiles, insert{source, source.size(), table(), taken.data(), superblocks_most_});
-    std::optional<facts> known;
+    std::optional<state> known;
     if (looks) {
       known = look(place);
       if (known->failed != 0) return *known;
@@ -369,7 +356,7 @@ class voxel_table {
     const number rows{table(), blocks_most_, is_fixed() ? coordinates_.size() : ~std::uint64_t{0}, turns};
     launch(place, ceil_div<std::size_t>(blocks_most_, number::tile), rows);
     if (is_fixed()) place.for_each(table().slots, empty_if_failed<D>{table()});
-    facts counted{};
+    state counted{};
     if (!is_fixed()) {
       counted = look(place);
       if (counted.rows >= no_row) check(counted);
@@ -392,7 +379,7 @@ class voxel_table {
   }
 
   /// Finds the first block of each superblock.
-  void order_blocks(const Place& place, const row_array& taken, const std::optional<facts>& known) {
+  void order_blocks(const Place& place, const row_array& taken, const std::optional<state>& known) {
     using compare = compare_superblocks<Place, D>;
     constexpr std::size_t compared_most = sparse_tuning<Place>::compared_most;
     const std::size_t most = known ? known->superblocks : superblocks_most_;
@@ -404,11 +391,10 @@ class voxel_table {
       launch(place, tiles * parts, compare{table(), taken.data(), static_cast<std::uint32_t>(parts)});
       return;
     }
-    const auto sorted = sort_pairs(place, superblock_in_order<D>{table(), taken.data(), most},
+    const auto sorted = sort_pairs(place, computed(most, superblock_in_order<D>{table(), taken.data()}),
                                    known ? known->measured().order_bits() : 64);
     array<std::uint64_t, Place> before(place, most + 1);
-    write_numbers(place, most + 1, blocks_of_sorted<D>{table(), sorted.items()}, before.data());
-    place.exclusive_scan(before.data(), before.data(), most + 1);
+    write_offsets(place, most, blocks_of_sorted<D>{table(), sorted.items()}, before.data());
     place.for_each(most, begin_superblock<D>{table(), sorted.items(), before.data()});
   }
 
@@ -418,7 +404,7 @@ class voxel_table {
     const std::size_t n = source.size();
     if (rows_of_input_.size() < n) rows_of_input_ = row_array(place, n);
     std::uint32_t* const rows = rows_of_input_.data();
-    place.for_each(n, detail::write_rows<D, block_handle, Source>{{table(), nullptr}, source, rows});
+    write_numbers(place, n, rank_of_input<D, Source>{table(), source}, rows);
     if (options_.order == order::block) return;
     row_array first = filled<std::uint32_t>(place, coordinates_.size(), 0xff);
     place.for_each(n, find_first_input{rows, first.data()});
@@ -428,7 +414,7 @@ class voxel_table {
   }
 
   /// Whether keys of voxels in this box are short enough for points.
-  static bool points_hold(const facts& counted) {
+  static bool points_hold(const state& counted) {
     return counted.measured().order_bits() <= point_handle::order_bits_most;
   }
 
@@ -436,7 +422,7 @@ class voxel_table {
   void build_points(const Place& place, const Source& source) {
     make_room(place, 0, 0);
     measure(place, source);
-    state counted{look(place), {}};
+    state counted = look(place);
     counted.grid = counted.measured();
     if (!counted.grid.fits()) counted.failed = too_wide;
     check(counted);
@@ -471,7 +457,7 @@ class voxel_table {
     take_over(counted);
   }
 
-  static std::string text_of_box(const facts& counted) {
+  static std::string text_of_box(const state& counted) {
     const auto corner = [&](bool low) {
       std::string result = "(";
       for (int a = 0; a <= D; ++a) {
@@ -484,7 +470,7 @@ class voxel_table {
   }
 
   /// Throws the exception for a failed build.
-  void check(const facts& counted, const char* call = where) const {
+  void check(const state& counted, const char* call = where) const {
     if ((counted.failed & too_wide) != 0) {
       raise<invalid_argument>({call, ": the box of the coordinates (batch; axes), ", text_of_box(counted),
                                ", takes ", counted.measured().key_bits, " bits, and there are ",
@@ -508,7 +494,7 @@ class voxel_table {
                         "no slot; give another seed"});
   }
 
-  void take_over(const facts& counted) {
+  void take_over(const state& counted) {
     statistics_.inputs = counted.inputs;
     statistics_.size = counted.rows;
     statistics_.representation = points_ ? representation::points : representation::blocks;

@@ -341,7 +341,11 @@ class neighbour_table {
     const coordinate_box<D> bounds = options_.bounds ? *options_.bounds : everywhere<D>();
     const std::size_t most = rows_of(inputs);
     const auto build = [&](const auto& source, std::size_t likely) {
-      fixed_&& made.has_memory() ? made.fill(place, source) : made.build(place, source, likely);
+      if (fixed_ && made.has_memory()) {
+        made.fill(place, source);
+      } else {
+        made.build(place, source, likely);
+      }
     };
     if (most == 0) return build(sequence<const coordinate<D>*>{nullptr, 0}, 0);
     const coordinate<D>* const sources = inputs.coordinates().data();
