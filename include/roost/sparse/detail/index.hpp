@@ -42,21 +42,17 @@ struct block_rows {
 /// The same for points: the key is the voxel's position in the order along the curve.
 template <int D, class Map>
 struct point_rows {
-  static constexpr std::uint32_t order_bits_most = 64 - morton<D>::code_bits;
   const index_state<D>* state;
   Map map;
 
-  ROOST_FN static std::uint64_t key_of(const grid<D>& grid, const cell& position) {
-    return grid.order_of(position.key) << morton<D>::code_bits | position.code;
-  }
   ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
     cell position;
     if (!state->grid.locate(c, position)) return {};
-    return map.find(key_of(state->grid, position));
+    return map.find(state->grid.order_of(position));
   }
 };
 
-template <int D, class Source, class Rows>
+template <int D, class Source>
 struct point_key {
   Source source;
   const index_state<D>* state;
@@ -65,7 +61,7 @@ struct point_key {
     coordinate<D> c{};
     give(source, i, c);
     state->grid.locate(c, position);
-    return Rows::key_of(state->grid, position);
+    return state->grid.order_of(position);
   }
 };
 
@@ -74,8 +70,7 @@ struct coordinate_of_point {
   const std::uint64_t* keys;
   const index_state<D>* state;
   ROOST_FN coordinate<D> operator()(std::size_t i) const {
-    const auto code = static_cast<std::uint32_t>(keys[i]) & ((1u << morton<D>::code_bits) - 1);
-    return state->grid.coordinate_of({state->grid.key_of_order(keys[i] >> morton<D>::code_bits), code});
+    return state->grid.coordinate_of(state->grid.voxel_of_order(keys[i]));
   }
 };
 
@@ -92,15 +87,6 @@ struct given_in {
   ROOST_FN bool operator()(std::size_t i) const {
     coordinate<D> c{};
     return give(source, i, c);
-  }
-};
-template <class Source>
-struct chosen_coordinates {
-  Source source;
-  const std::uint64_t* numbers;
-  template <int D>
-  ROOST_FN bool give(std::size_t i, coordinate<D>& result) const {
-    return source.give(numbers[i], result);
   }
 };
 
@@ -301,7 +287,8 @@ class voxel_table {
     state counted{};
     for (const std::size_t share : {12, 2, 1}) {  // coordinates per superblock
       const bool all = share == 1;
-      if (all && options_.representation == representation::automatic && points_hold(counted)) return false;
+      if (all && options_.representation == representation::automatic && counted.measured().has_voxel_order())
+        return false;
       make_room(place, all ? n : room / share + some, all ? n : room / 2 + some);
       if (!looks) make_room_for_blocks(place, blocks_most_);
       for (int attempt = 0;; ++attempt) {
@@ -413,9 +400,19 @@ class voxel_table {
     place.for_each(n, rank_to_row{row_of_.data(), rows});
   }
 
-  /// Whether keys of voxels in this box are short enough for points.
-  static bool points_hold(const state& counted) {
-    return counted.measured().order_bits() <= point_handle::order_bits_most;
+  /// The key of each coordinate that the source has.
+  template <class Source>
+  array<std::uint64_t, Place> point_keys(const Place& place, const Source& source) const {
+    const std::size_t n = source.size();
+    const point_key<D, Source> key{source, table().state};
+    if constexpr (may_skip<D, Source>) {
+      const given_in<D, Source> given{source};
+      array<std::uint64_t, Place> keys(place, place.sum(n, given));
+      select(place, n, given, put_at_position<point_key<D, Source>, std::uint64_t>{key, keys.data()});
+      return keys;
+    } else {
+      return array_of(place, n, key);
+    }
   }
 
   template <class Source>
@@ -426,23 +423,12 @@ class voxel_table {
     counted.grid = counted.measured();
     if (!counted.grid.fits()) counted.failed = too_wide;
     check(counted);
-    if (!points_hold(counted)) {
+    if (!counted.grid.has_voxel_order()) {
       raise<invalid_argument>({where, ": the box of the coordinates, ", text_of_box(counted),
                                ", is too wide for points; take another representation"});
     }
     place.copy_from_host(table().state, &counted, sizeof(counted));
-    array<std::uint64_t, Place> keys;
-    const auto take_keys = [&](const auto& given, std::size_t n) {
-      keys = array<std::uint64_t, Place>(place, n);
-      using key = point_key<D, std::remove_cvref_t<decltype(given)>, point_handle>;
-      write_numbers(place, n, key{given, table().state}, keys.data());
-    };
-    if constexpr (may_skip<D, Source>) {
-      const auto given = select_numbers<std::uint64_t>(place, source.size(), given_in<D, Source>{source});
-      take_keys(chosen_coordinates<Source>{source, given.data()}, given.size());
-    } else {
-      take_keys(source, source.size());
-    }
+    const auto keys = point_keys(place, source);
     const auto index_order =
         options_.order == order::block ? index_order::by_key : index_order::first_occurrence;
     points_.emplace(
@@ -451,9 +437,8 @@ class voxel_table {
     if (options_.rows_of_input) rows_of_input_ = points_->take_indices();
     counted.rows = points_->size();
     place.copy_from_host(table().state, &counted, sizeof(counted));
-    coordinates_ = array<coordinate<D>, Place>(place, counted.rows);
-    write_numbers(place, counted.rows, coordinate_of_point<D>{points_->keys().data(), table().state},
-                  coordinates_.data());
+    coordinates_ =
+        array_of(place, counted.rows, coordinate_of_point<D>{points_->keys().data(), table().state});
     take_over(counted);
   }
 
