@@ -111,23 +111,23 @@ struct call_with_row {
   ROOST_FN void operator()(std::size_t row) const { f(coordinates[row], static_cast<std::uint32_t>(row)); }
 };
 
-/// 1 for a correct row.
+/// Whether a row is correct.
 template <class Rows, int D>
 struct good_row {
   Rows rows;
   const index_state<D>* state;
   const coordinate<D>* coordinates;
   bool in_order;  // along the curve
-  ROOST_FN std::uint64_t operator()(std::size_t row) const {
+  ROOST_FN bool operator()(std::size_t row) const {
     const found<std::uint32_t> there = rows.find(coordinates[row]);
-    if (!there || *there != row) return 0;
-    if (!in_order || row == 0) return 1;
+    if (!there || *there != row) return false;
+    if (!in_order || row == 0) return true;
     cell mine, before;
     const grid<D>& grid = state->grid;
     grid.locate(coordinates[row], mine);
     grid.locate(coordinates[row - 1], before);
     const std::uint64_t order = grid.order_of(mine.key), order_before = grid.order_of(before.key);
-    return order_before < order || (order_before == order && before.code < mine.code) ? 1 : 0;
+    return order_before < order || (order_before == order && before.code < mine.code);
   }
 };
 

@@ -347,7 +347,6 @@ class neighbour_table {
         made.build(place, source, likely);
       }
     };
-    if (most == 0) return build(sequence<const coordinate<D>*>{nullptr, 0}, 0);
     const coordinate<D>* const sources = inputs.coordinates().data();
     if (kind_ == map_kind::generative) {
       const reached_voxels<D, false> source(sources, inputs.device_size(), most, window_, bounds);
@@ -444,7 +443,7 @@ class neighbour_table {
   }
 
   void find_pairs(const Place& place) {
-    using counts = list_pairs<false>;
+    using counts = group_pairs<false>;
     const std::size_t chunks = ceil_div<std::size_t>(outputs_most_, counts::rows_of_chunk);
     if (pair_begins_.size() == 0) pair_begins_ = zeros(place, volume() + std::size_t{1});
     if (chunks == 0) return;
@@ -452,14 +451,14 @@ class neighbour_table {
     array<std::uint64_t, Place> begins(place, volume() * chunks + 1);
     place.fill(begins.data() + volume() * chunks, 0, sizeof(std::uint64_t));
     const auto list = [&](auto writes) {
-      const list_pairs<writes()> run{forward_.output(mask_words()),
-                                     volume(),
-                                     sizes_.data() + 1,
-                                     chunks,
-                                     begins.data(),
-                                     input_rows_.size(),
-                                     input_rows_.data(),
-                                     output_rows_.data()};
+      const group_pairs<writes()> run{forward_.output(mask_words()),
+                                      volume(),
+                                      sizes_.data() + 1,
+                                      chunks,
+                                      begins.data(),
+                                      input_rows_.size(),
+                                      input_rows_.data(),
+                                      output_rows_.data()};
       launch(place, ceil_div(chunks, chunks_of_team), run);
     };
     list(std::false_type());
@@ -484,8 +483,8 @@ class neighbour_table {
   window<D> window_{};
   kernel_map_options<D> options_{};
   bool fixed_ = false;                                // rebuild_async() may be called
-  std::size_t inputs_ = 0, outputs_ = 0, pairs_ = 0;  // as far as the host knows,
-  std::size_t inputs_most_ = 0, outputs_most_ = 0;    // and upper bounds: the room for them
+  std::size_t inputs_ = 0, outputs_ = 0, pairs_ = 0;  // that the host knows of
+  std::size_t inputs_most_ = 0, outputs_most_ = 0;    // that there is room for
   array<std::uint64_t, Place> sizes_;                 // of inputs and outputs
   neighbour_arrays<Place> forward_, inverse_;
   row_array order_, ordered_, input_rows_, output_rows_;

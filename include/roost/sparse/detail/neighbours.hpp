@@ -249,7 +249,7 @@ struct read_neighbours {
 /// The pairs of a map, grouped by offset: counts those of each chunk of target rows, or, Writes, writes them.
 /// Neighbours of a team process a chunk together.
 template <bool Writes>
-struct list_pairs {
+struct group_pairs {
   static constexpr int threads = sparse_tuning<cuda>::threads;
   static constexpr std::uint32_t rows_of_chunk = 128;
   neighbour_output map;
@@ -317,7 +317,7 @@ ROOST_FN bool contains(const coordinate_box<D>& box, const coordinate<D>& c) {
   return inside;
 }
 
-/// The voxels whose windows read some source: Backward for forward windows, and forward for backward ones.
+/// The voxels whose windows read some source, found from the sources: Backward if windows read forward.
 /// Each source has a number of candidates that is a power of two, and at least the number of voxels that may
 /// read it.
 template <int D, bool Backward>
