@@ -710,13 +710,12 @@ struct conv_backend<cuda> {
 
   template <int Columns, bool Tensor, class T>
   static void convolve(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
-                       std::uint64_t outputs, const conv_channels& channels, bool turned, const T* input,
-                       const T* weights, const T* bias, T* output) {
+                       std::uint64_t outputs, std::uint32_t depth, std::uint32_t columns, bool turned,
+                       const T* input, const T* weights, const T* bias, T* output) {
     using kernel_type = convolve_rows<T, Columns, Tensor>;
     constexpr std::uint32_t slice = kernel_type::slice;
-    const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
-               columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out),
-               padded = ceil_div(depth, slice) * slice, panels = ceil_div<std::uint32_t>(columns, Columns);
+    const std::uint32_t padded = ceil_div(depth, slice) * slice,
+                        panels = ceil_div<std::uint32_t>(columns, Columns);
     const padded_rows<T> rows(place, input, map.inputs, depth);
     array<T, cuda> packed;
     const T* by = weights;
