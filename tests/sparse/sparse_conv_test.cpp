@@ -390,7 +390,7 @@ TEST(sparse_conv_results, are_those_of_processors_with_shorter_vectors) {
   const auto wide = convolved(map.view(), channels, input, weights);
   std::vector<double> result(wide.size()), of_weights(weights.size()), expected(weights.size());
   const double* const no_bias = nullptr;
-  backend::convolve(narrow(), test_place(), map.view(), index.size(), channels, false, input.data(),
+  backend::convolve(narrow(), test_place(), map.view(), index.size(), 7, 9, false, input.data(),
                     weights.data(), no_bias, result.data());
   backend::weight_gradient(narrow(), test_place(), map.view(), index.size(), channels, input.data(),
                            wide.data(), of_weights.data());

@@ -70,7 +70,6 @@ template <class Value, bool Crowded>
 struct place_missing {
   static constexpr int threads = 128, teams_at_once = 8;
   static constexpr std::uint32_t few = 4, at_once = Crowded ? embedding_slots::of_bucket : few;
-  static constexpr std::uint32_t not_admitted = no_slot - 1;  // in claimed_keys::slots, like no_slot
 
   /// Buckets of the lanes of a warp, and of a team.
   template <class Team>

@@ -14,6 +14,8 @@ namespace roost::detail {
 /// What the steps of a lookup write for an id instead of a slot: no_slot, or, with bit is_missing, the number
 /// of the id that claimed its key.
 inline constexpr std::uint32_t no_slot = ~0u, is_missing = 1u << 31;
+/// The same for a key that has not been looked up often enough (embedding_options::admit).
+inline constexpr std::uint32_t not_admitted = no_slot - 1;
 
 struct embedding_key {
   std::uint64_t hash;  // of id and feature; for a given feature, a bijection of the id
@@ -80,7 +82,7 @@ struct embedding_slots {
   }
 };
 
-/// Reads numbers side by side, in pieces of 16 bytes if they fill such.
+/// Reads adjacent numbers, 16 bytes at a time if their size is a multiple of that.
 template <class Number, std::size_t N>
 ROOST_FN void read_pieces(Number (&to)[N], const Number* from) {
   constexpr std::size_t bytes = N * sizeof(Number) % 16 == 0 ? 16 : sizeof(Number),

@@ -89,7 +89,7 @@ struct settle_claims {
     const std::size_t i = first + k;
     if (found[i] == no_slot || (found[i] & is_missing) == 0) return;
     const std::uint32_t position = found[i] & ~is_missing, slot = claimed.slots[position];
-    const bool has_row = slot < no_slot - 1;
+    const bool has_row = slot < not_admitted;
     const auto claims = [&] {
       return has_row && (claimed.last != nullptr ? claimed.last[position] == i + 1 : position == i);
     };

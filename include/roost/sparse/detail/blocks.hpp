@@ -46,9 +46,9 @@ enum build_failure : std::uint32_t {
   no_rows = 8    // more voxels than row numbers
 };
 
-/// The facts about an index, on its place; all zeros before a build. The host reads all but the grid.
+/// The facts about an index, on its place; all zeros before a build.
 template <int D>
-struct index_facts {
+struct index_state {
   // Of all coordinates, as unsigned numbers in the same order; the minimums with all bits inverted, so that
   // both are computed by fetch_max starting at 0.
   std::uint32_t greatest[D + 1], turned_least[D + 1];
@@ -56,8 +56,11 @@ struct index_facts {
   std::uint32_t superblocks, blocks;
   std::uint64_t inputs;  // coordinates
   std::uint64_t rows;
+  detail::grid<D> grid;
 
   static constexpr std::uint32_t sign = 1u << 31;
+
+  ROOST_FN void fail(build_failure why) { fetch_or(failed, std::uint32_t{why}); }
 
   /// The superblocks with which a build continues.
   ROOST_FN std::uint32_t good_superblocks() const { return failed != 0 ? 0 : superblocks; }
@@ -68,16 +71,12 @@ struct index_facts {
   ROOST_FN std::int32_t greatest_at(int axis) const {
     return static_cast<std::int32_t>(greatest[axis] ^ sign);
   }
-  ROOST_FN grid<D> measured() const {
+  ROOST_FN detail::grid<D> measured() const {
     std::int32_t low[D + 1], high[D + 1];
     ROOST_UNROLL
     for (int a = 0; a <= D; ++a) low[a] = least_at(a), high[a] = greatest_at(a);
-    return grid<D>(low, high);
+    return detail::grid<D>(low, high);
   }
-};
-template <int D>
-struct index_state : index_facts<D> {
-  detail::grid<D> grid;
 };
 
 /// The handle of the blocks: lookups and builds.
@@ -270,7 +269,7 @@ struct insert_superblocks {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     const detail::grid<D> grid = table.state->measured();
     if (index == 0 && team.rank() == 0) table.state->grid = grid;
-    if (!grid.fits()) return fail(too_wide);
+    if (!grid.fits()) return table.state->fail(too_wide);
     if (peek(table.state->failed) != 0) return;
     for_each_given<D>(team, source, count, index, tile, [&](const coordinate<D>& c) {
       cell position;
@@ -284,8 +283,6 @@ struct insert_superblocks {
   }
 
  private:
-  ROOST_FN void fail(build_failure why) const { fetch_or(table.state->failed, std::uint32_t{why}); }
-
   ROOST_FN std::uint32_t insert(std::uint64_t key) const {
     std::uint32_t slot = table.home(key);
     ROOST_ROLLED
@@ -299,7 +296,7 @@ struct insert_superblocks {
           if (index < most) {
             taken[index] = slot;
           } else {
-            fail(too_many);
+            table.state->fail(too_many);
           }
           return slot;
         }
@@ -308,7 +305,7 @@ struct insert_superblocks {
       slot = table.next(slot);
     }
     // A table that is too full has already failed.
-    fail(peek(table.state->superblocks) < most ? crowded : too_many);
+    table.state->fail(peek(table.state->superblocks) < most ? crowded : too_many);
     return superblock::none;
   }
 };
@@ -380,11 +377,8 @@ template <int D>
 struct superblock_in_order {
   block_table<D> table;
   const std::uint32_t* taken;
-  std::size_t most;  // the actual ones are followed by padding with greater keys
-
-  std::size_t size() const { return most; }
-  ROOST_FN pair<std::uint64_t, std::uint32_t> operator[](std::size_t i) const {
-    if (i >= table.state->good_superblocks()) return {~std::uint64_t{0}, superblock::none};
+  ROOST_FN pair<std::uint64_t, std::uint32_t> operator()(std::size_t i) const {
+    if (i >= table.state->good_superblocks()) return {~std::uint64_t{0}, superblock::none};  // comes last
     const std::uint32_t slot = taken[i];
     return {table.grid().order_of(table.superblocks[slot].key_plus_1 - 1), slot};
   }
@@ -444,7 +438,7 @@ struct mark_voxels {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     if (table.state->failed != 0) return;
     if (table.state->blocks > most) {
-      if (index == 0 && team.rank() == 0) fetch_or(table.state->failed, std::uint32_t{too_many});
+      if (index == 0 && team.rank() == 0) table.state->fail(too_many);
       return;
     }
     const detail::grid<D> grid = table.grid();
@@ -461,32 +455,8 @@ struct mark_voxels {
   }
 };
 
-/// Counts things in a tile and in all earlier ones, in one pass: teams take tiles in the order in which they
-/// begin.
-struct tile_counts {
-  std::uint64_t* shared;  // two words, one for each call of `turns`
-  std::uint32_t* before;  // each thing of the tile
-
-  ROOST_FN tile_counts(scratch_memory& memory, std::uint32_t tile)
-      : shared(memory.take<std::uint64_t>(2)), before(memory.take<std::uint32_t>(tile)) {}
-
-  /// before[i] = the sum of count(j) for all j < i, for all i < n. Returns the count of all earlier tiles;
-  /// `of_tile`: the count of this one.
-  template <class Team, class Count>
-  ROOST_FN std::uint64_t add_up(const Team& team, const earlier_teams& turns, std::uint64_t turn,
-                                std::uint32_t n, const Count& count, std::uint32_t& of_tile) const {
-    for_each_of(team, n, [&](std::uint32_t i) { before[i] = count(i); });
-    team.sync();
-    const std::uint32_t of_last = before[n - 1];
-    team.sync();
-    team.exclusive_scan(before, before, n);
-    team.sync();
-    of_tile = before[n - 1] + of_last;
-    return turns.sum_before(team, turn, of_tile, shared + 1);
-  }
-};
-
-/// For each block, counts the rows of all earlier blocks.
+/// For each block, counts the rows of all earlier blocks, in one pass: teams take tiles in the order in which
+/// they begin.
 template <class Place, int D>
 struct number_blocks {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -496,28 +466,39 @@ struct number_blocks {
   std::uint64_t rows_most;
   earlier_teams turns;
 
-  ROOST_FN tile_counts scratch(scratch_memory& memory) const { return {memory, tile}; }
+  struct pieces {
+    std::uint64_t* shared;  // two words, one for each call of `turns`
+    std::uint32_t* before;  // of each block: the rows before it in the tile
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
+  }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     const index_state<D>& state = *table.state;
     if (state.failed != 0 || state.blocks > most) return;
     scratch_memory all(memory);
-    const tile_counts rows = scratch(all);
-    const std::uint64_t turn = turns.turn(team, rows.shared), first = turn * tile;
+    const pieces parts = scratch(all);
+    std::uint32_t* const before = parts.before;
+    const std::uint64_t turn = turns.turn(team, parts.shared), first = turn * tile;
     if (first >= state.blocks) return;  // and so do all later teams
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, state.blocks - first));
-    std::uint32_t of_tile = 0;
-    const std::uint64_t before = rows.add_up(
-        team, turns, turn, n, [&](std::uint32_t b) { return count_bits(table.blocks[first + b].voxels); },
-        of_tile);
+    for_each_of(team, n, [&](std::uint32_t b) { before[b] = count_bits(table.blocks[first + b].voxels); });
+    team.sync();
+    const std::uint32_t of_last = before[n - 1];
+    team.sync();
+    team.exclusive_scan(before, before, n);
+    team.sync();
+    const std::uint32_t of_tile = before[n - 1] + of_last;
+    const std::uint64_t before_tile = turns.sum_before(team, turn, of_tile, parts.shared + 1);
     if (first + n == state.blocks && team.rank() == 0) {
-      const bool fit = before + of_tile <= rows_most;
-      if (!fit) fetch_or(table.state->failed, std::uint32_t{no_rows});
-      table.state->rows = fit ? before + of_tile : 0;
+      const bool fit = before_tile + of_tile <= rows_most;
+      if (!fit) table.state->fail(no_rows);
+      table.state->rows = fit ? before_tile + of_tile : 0;
     }
     for_each_of(team, n, [&](std::uint32_t b) {
-      table.blocks[first + b].first_row = static_cast<std::uint32_t>(before) + rows.before[b];
+      table.blocks[first + b].first_row = static_cast<std::uint32_t>(before_tile) + before[b];
     });
   }
 };
@@ -547,19 +528,18 @@ struct write_coordinates {
   }
 };
 
-/// rows[i] = the row of the i-th coordinate.
-template <int D, class Rows, class Source>
-struct write_rows {
-  Rows of;
+// Rows of the input: `rank` is a row in the order of blocks.
+
+/// The rank of a coordinate of the source.
+template <int D, class Source>
+struct rank_of_input {
+  block_table<D> table;
   Source source;
-  std::uint32_t* rows;
-  ROOST_FN void operator()(std::size_t i) const {
+  ROOST_FN std::uint32_t operator()(std::size_t i) const {
     coordinate<D> c{};
-    rows[i] = give(source, i, c) ? of.find(c).value_or(~0u) : ~0u;
+    return give(source, i, c) ? table.find(c).value_or(~0u) : ~0u;
   }
 };
-
-// Rows in the order of the input: `rank` is a row in the order of blocks.
 
 /// first[rank] = the first coordinate that has it.
 struct find_first_input {
@@ -570,40 +550,23 @@ struct find_first_input {
   }
 };
 
-/// Numbers the coordinates that are first occurrences.
-template <class Place, int D, class Source>
-struct number_inputs {
-  static constexpr int threads = sparse_tuning<cuda>::threads;
-  static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
-  Source source;
-  std::uint64_t count;
+/// Whether a coordinate is the first of its rank.
+struct is_first_input {
   const std::uint32_t* ranks;
   const std::uint32_t* first;
-  earlier_teams turns;
+  ROOST_FN bool operator()(std::size_t i) const { return ranks[i] != ~0u && first[ranks[i]] == i; }
+};
+
+/// Gives a row to the rank of a first coordinate.
+template <int D, class Source>
+struct put_row {
+  Source source;
+  const std::uint32_t* ranks;
   std::uint32_t* row_of;  // of each rank
   coordinate<D>* coordinates;
-
-  ROOST_FN tile_counts scratch(scratch_memory& memory) const { return {memory, tile}; }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
-    scratch_memory all(memory);
-    const tile_counts counts = scratch(all);
-    const std::uint64_t turn = turns.turn(team, counts.shared), begin = turn * tile;
-    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - begin));
-    const auto is_first = [&](std::uint32_t i) {
-      const std::uint32_t rank = ranks[begin + i];
-      return rank != ~0u && first[rank] == begin + i;
-    };
-    std::uint32_t of_tile = 0;
-    const auto before = static_cast<std::uint32_t>(
-        counts.add_up(team, turns, turn, n, [&](std::uint32_t i) { return is_first(i) ? 1u : 0u; }, of_tile));
-    for_each_of(team, n, [&](std::uint32_t i) {
-      if (!is_first(i)) return;
-      const std::uint32_t row = before + counts.before[i];
-      row_of[ranks[begin + i]] = row;
-      give(source, begin + i, coordinates[row]);
-    });
+  ROOST_FN void operator()(std::uint64_t row, std::uint64_t i) const {
+    row_of[ranks[i]] = static_cast<std::uint32_t>(row);
+    give(source, i, coordinates[row]);
   }
 };
 

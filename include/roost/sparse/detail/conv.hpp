@@ -82,8 +82,8 @@ void convolve(const Place& place, const kernel_map_view& map, const conv_channel
   check_channels(channels, where);
   const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
                       outputs = backend::rows_of(map.device_outputs, map.outputs);
-  const std::size_t depth = Turned ? channels.out : channels.in,
-                    columns = Turned ? channels.in : channels.out;
+  const auto depth = static_cast<std::uint32_t>(Turned ? channels.out : channels.in),
+             columns = static_cast<std::uint32_t>(Turned ? channels.in : channels.out);
   const type* const from = conv_memory(input, inputs, depth, what_in, where);
   const type* const by = conv_memory(weights, map.volume, channels.in * channels.out, "weights", where);
   type* const to = conv_memory(output, outputs, columns, what_out, where);
@@ -92,7 +92,7 @@ void convolve(const Place& place, const kernel_map_view& map, const conv_channel
   const type* const added = bias.empty() ? nullptr : bias.data();
   if (outputs == 0) return;
   backend::template with_product<type>(place, channels, columns, [&](auto product) {
-    backend::convolve(product, place, map, outputs, channels, Turned, from, by, added, to);
+    backend::convolve(product, place, map, outputs, depth, columns, Turned, from, by, added, to);
   });
 }
 

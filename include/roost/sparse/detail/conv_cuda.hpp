@@ -15,10 +15,10 @@
 
 namespace roost::detail {
 
-/// A slice of a product's depth, 64 bytes, and the padding after a row of it in shared memory, so that rows
-/// are in different banks.
+/// A slice of a product's depth: 64 bytes.
 template <class T>
 inline constexpr int conv_slice = 64 / static_cast<int>(sizeof(T));
+/// The numbers that are copied at once: 16 bytes.
 template <class T>
 inline constexpr int conv_piece = 16 / static_cast<int>(sizeof(T));
 
@@ -124,6 +124,7 @@ template <class T, int Rows, int Columns, int Slice, bool Turned, bool Tensor, i
 struct block_product {
   static constexpr int across = Columns > 64 || Turned ? 2 : 1, down = Threads / 32 / across;
   static constexpr int slice = Slice, piece = conv_piece<T>;
+  // A row is followed by the padding of a piece, so that rows are in different banks.
   static constexpr int left_stride = (Turned ? Rows : slice) + piece, right_stride = Columns + piece;
   static constexpr int left_size = (Turned ? slice : Rows) * left_stride,
                        stage_size = left_size + slice * right_stride;
@@ -468,13 +469,13 @@ struct add_weight_gradient_rows {
   static constexpr int chunk = Columns > 128 ? 4096 : 2048,
                        each = chunk / threads;  // of rows whose pairs are listed at once
   static constexpr int teams_at_once = Columns > 128 ? 1 : Columns > 64 ? 2 : 3;
-  using product = either_product<
-      block_product<T, rows_of_tile, Columns, 64 / static_cast<int>(sizeof(T)), true, Tensor, threads, 4>,
-      warp_group_product<T, rows_of_tile, Columns, true,
-                         (Columns > 128  ? 7
-                          : Columns > 64 ? 5
-                                         : 6)>,
-      Tensor && sizeof(T) == 2 && Columns >= 64>;
+  using product =
+      either_product<block_product<T, rows_of_tile, Columns, conv_slice<T>, true, Tensor, threads, 4>,
+                     warp_group_product<T, rows_of_tile, Columns, true,
+                                        (Columns > 128  ? 7
+                                         : Columns > 64 ? 5
+                                                        : 6)>,
+                     Tensor && sizeof(T) == 2 && Columns >= 64>;
   using block = typename product::block;
   using sum = typename block::sum;
   static constexpr int counts_size = chunk / 32 + 1, room = chunk + block::slice;
@@ -648,34 +649,23 @@ struct add_rows {
   }
 };
 
-/// result[i]: the sum of parts[p][i] over all p, in their order.
-template <class Sum, class Result = Sum>
+/// result[i]: the sum of parts[p][i] over all p, in their order, and the bias of its column. Unused rows of a
+/// fixed capacity are not changed.
+template <class Sum, class Result>
 struct add_parts {
   const Sum* parts;
   std::size_t count, size;
   Result* result;
-
-  ROOST_FN Sum sum_of(std::size_t i) const {
-    Sum sum = parts[i];
-    for (std::size_t p = 1; p < count; ++p) sum += parts[p * size + i];
-    return sum;
-  }
-  ROOST_FN void operator()(std::size_t i) const { result[i] = static_cast<Result>(sum_of(i)); }
-};
-
-/// The same for rows of columns, with the bias of each column; unused rows of a fixed capacity are not
-/// changed.
-template <class Sum, class T>
-struct add_splits {
-  add_parts<Sum> of;
-  const std::uint64_t* count;  // of rows; null: all
-  const T* bias;               // or null
-  std::size_t columns;
-  T* result;
+  std::size_t columns = 1;
+  const std::uint64_t* rows = nullptr;  // how many are used; null: all
+  const Result* bias = nullptr;
 
   ROOST_FN void operator()(std::size_t i) const {
-    if (count != nullptr && i / columns >= *count) return;
-    result[i] = static_cast<T>(of.sum_of(i) + (bias != nullptr ? static_cast<Sum>(bias[i % columns]) : 0));
+    if (rows != nullptr && i / columns >= *rows) return;
+    Sum sum = parts[i];
+    for (std::size_t p = 1; p < count; ++p) sum += parts[p * size + i];
+    if (bias != nullptr) sum += static_cast<Sum>(bias[i % columns]);
+    result[i] = static_cast<Result>(sum);
   }
 };
 
@@ -688,7 +678,6 @@ struct conv_backend<cuda> {
   template <class T>
   static constexpr bool takes = std::is_same_v<T, float> || std::is_same_v<T, double> ||
                                 std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
-  static constexpr const char* types = "__half, __nv_bfloat16, float or double";
 
   /// An upper bound: the host does not know the actual number.
   static std::uint64_t rows_of(const std::uint64_t*, std::uint64_t most) { return most; }
@@ -721,13 +710,12 @@ struct conv_backend<cuda> {
 
   template <int Columns, bool Tensor, class T>
   static void convolve(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
-                       std::uint64_t outputs, const conv_channels& channels, bool turned, const T* input,
-                       const T* weights, const T* bias, T* output) {
+                       std::uint64_t outputs, std::uint32_t depth, std::uint32_t columns, bool turned,
+                       const T* input, const T* weights, const T* bias, T* output) {
     using kernel_type = convolve_rows<T, Columns, Tensor>;
     constexpr std::uint32_t slice = kernel_type::slice;
-    const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
-               columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out),
-               padded = ceil_div(depth, slice) * slice, panels = ceil_div<std::uint32_t>(columns, Columns);
+    const std::uint32_t padded = ceil_div(depth, slice) * slice,
+                        panels = ceil_div<std::uint32_t>(columns, Columns);
     const padded_rows<T> rows(place, input, map.inputs, depth);
     array<T, cuda> packed;
     const T* by = weights;
@@ -753,9 +741,8 @@ struct conv_backend<cuda> {
                              rows.numbers, by, bias, output, splits, sums.data()});
     if (splits == 1) return;
     const std::size_t size = outputs * columns;
-    place.for_each(size,
-                   add_splits<conv_sum<T>, T>{
-                       {sums.data(), splits, size, nullptr}, map.device_outputs, bias, columns, output});
+    place.for_each(size, add_parts<conv_sum<T>, T>{sums.data(), splits, size, output, columns,
+                                                   map.device_outputs, bias});
   }
 
   /// Result: of sums, or T.

@@ -64,19 +64,18 @@ struct conv_product : conv_block<T, Bytes> {
   }
 };
 
-/// Packs weights [offset][in][out] as [offset][panel][depth][width]: depth is in and columns are out, or the
-/// reverse if turned. Columns beyond the last are 0.
+/// Packs weights [offset][depth][columns], or, turned, [offset][columns][depth], as
+/// [offset][panel][depth][width]. Columns beyond the last are 0.
 template <class T, class Product>
 struct pack_weights {
   const T* weights;
-  std::size_t in, out;
+  std::size_t depth, columns;
   bool turned;
   T* packed;
 
   void operator()(serial_team, std::size_t k, std::byte*) const {
-    const std::size_t depth = turned ? out : in, columns = turned ? in : out, across = turned ? out : 1,
-                      along = turned ? 1 : out;
-    const T* const from = weights + k * in * out;
+    const std::size_t across = turned ? depth : 1, along = turned ? 1 : columns;
+    const T* const from = weights + k * depth * columns;
     T* to = packed + k * Product::panels(columns) * depth * Product::width;
     for (std::size_t panel = 0; panel < columns; panel += Product::width) {
       for (std::size_t d = 0; d < depth; ++d) {
@@ -215,13 +214,10 @@ struct conv_backend<host> {
   /// Turned: the gradient of the input.
   template <class Product, class T>
   static void convolve(Product, const host& place, const kernel_map_view& map, std::uint64_t outputs,
-                       const conv_channels& channels, bool turned, const T* input, const T* weights,
+                       std::size_t depth, std::size_t columns, bool turned, const T* input, const T* weights,
                        const T* bias, T* output) {
-    const std::size_t depth = turned ? channels.out : channels.in,
-                      columns = turned ? channels.in : channels.out;
     array<T, host> packed(place, map.volume * depth * Product::panels(columns) * Product::width);
-    place.launch(map.volume, 0,
-                 pack_weights<T, Product>{weights, channels.in, channels.out, turned, packed.data()});
+    place.launch(map.volume, 0, pack_weights<T, Product>{weights, depth, columns, turned, packed.data()});
     const convolve_tile<T, Product> kernel{map, outputs, depth, columns, input, packed.data(), bias, output};
     place.launch(ceil_div<std::size_t>(outputs, kernel.tile), kernel.scratch_bytes(), kernel);
   }

@@ -185,6 +185,17 @@ struct grid {
     return result;
   }
 
+  // The order of voxels: that of their superblocks, then by code. Not every box has one of 64 bits.
+
+  ROOST_FN bool has_voxel_order() const { return order_bits() + code::code_bits <= 64; }
+  ROOST_FN std::uint64_t order_of(const cell& voxel) const {
+    return order_of(voxel.key) << code::code_bits | voxel.code;
+  }
+  ROOST_FN cell voxel_of_order(std::uint64_t order) const {
+    const auto code = static_cast<std::uint32_t>(order) & ((1u << code::code_bits) - 1);
+    return {key_of_order(order >> code::code_bits), code};
+  }
+
  private:
   ROOST_FN static std::uint32_t cell_number(int axis, std::uint32_t distance) {
     return axis == 0 ? distance : distance >> code::superblock_bits;

@@ -42,21 +42,17 @@ struct block_rows {
 /// The same for points: the key is the voxel's position in the order along the curve.
 template <int D, class Map>
 struct point_rows {
-  static constexpr std::uint32_t order_bits_most = 64 - morton<D>::code_bits;
   const index_state<D>* state;
   Map map;
 
-  ROOST_FN static std::uint64_t key_of(const grid<D>& grid, const cell& position) {
-    return grid.order_of(position.key) << morton<D>::code_bits | position.code;
-  }
   ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
     cell position;
     if (!state->grid.locate(c, position)) return {};
-    return map.find(key_of(state->grid, position));
+    return map.find(state->grid.order_of(position));
   }
 };
 
-template <int D, class Source, class Rows>
+template <int D, class Source>
 struct point_key {
   Source source;
   const index_state<D>* state;
@@ -65,7 +61,7 @@ struct point_key {
     coordinate<D> c{};
     give(source, i, c);
     state->grid.locate(c, position);
-    return Rows::key_of(state->grid, position);
+    return state->grid.order_of(position);
   }
 };
 
@@ -74,8 +70,7 @@ struct coordinate_of_point {
   const std::uint64_t* keys;
   const index_state<D>* state;
   ROOST_FN coordinate<D> operator()(std::size_t i) const {
-    const auto code = static_cast<std::uint32_t>(keys[i]) & ((1u << morton<D>::code_bits) - 1);
-    return state->grid.coordinate_of({state->grid.key_of_order(keys[i] >> morton<D>::code_bits), code});
+    return state->grid.coordinate_of(state->grid.voxel_of_order(keys[i]));
   }
 };
 
@@ -92,15 +87,6 @@ struct given_in {
   ROOST_FN bool operator()(std::size_t i) const {
     coordinate<D> c{};
     return give(source, i, c);
-  }
-};
-template <class Source>
-struct chosen_coordinates {
-  Source source;
-  const std::uint64_t* numbers;
-  template <int D>
-  ROOST_FN bool give(std::size_t i, coordinate<D>& result) const {
-    return source.give(numbers[i], result);
   }
 };
 
@@ -125,23 +111,23 @@ struct call_with_row {
   ROOST_FN void operator()(std::size_t row) const { f(coordinates[row], static_cast<std::uint32_t>(row)); }
 };
 
-/// 1 for a correct row.
+/// Whether a row is correct.
 template <class Rows, int D>
 struct good_row {
   Rows rows;
   const index_state<D>* state;
   const coordinate<D>* coordinates;
   bool in_order;  // along the curve
-  ROOST_FN std::uint64_t operator()(std::size_t row) const {
+  ROOST_FN bool operator()(std::size_t row) const {
     const found<std::uint32_t> there = rows.find(coordinates[row]);
-    if (!there || *there != row) return 0;
-    if (!in_order || row == 0) return 1;
+    if (!there || *there != row) return false;
+    if (!in_order || row == 0) return true;
     cell mine, before;
     const grid<D>& grid = state->grid;
     grid.locate(coordinates[row], mine);
     grid.locate(coordinates[row - 1], before);
     const std::uint64_t order = grid.order_of(mine.key), order_before = grid.order_of(before.key);
-    return order_before < order || (order_before == order && before.code < mine.code) ? 1 : 0;
+    return order_before < order || (order_before == order && before.code < mine.code);
   }
 };
 
@@ -188,7 +174,6 @@ class voxel_ref {
 template <int D, class Place>
 class voxel_table {
   using state = index_state<D>;
-  using facts = index_facts<D>;
   using point_map = two_way_index<std::uint64_t, Place>;
   using row_array = array<std::uint32_t, Place>;
   static constexpr const char* where = "roost::coordinate_index";
@@ -228,19 +213,11 @@ class voxel_table {
       build_points(place, source);
   }
 
-  /// Builds blocks in the memory for options.capacity; nothing waits.
-  template <class Source>
-  void fill(const Place& place, const Source& source) {
-    fill(place, source, false);
-  }
-
   void finish(const Place& place) {
     if (!is_fixed()) return;
-    facts counted = look(place);
-    const std::uint32_t failed = counted.failed;
-    if (failed != 0) counted.rows = counted.inputs = 0;
+    state counted = look(place);
+    if (counted.failed != 0) counted.rows = counted.inputs = 0;
     take_over(counted);
-    counted.failed = failed;
     check(counted, "roost::coordinate_index::rebuild_async");
   }
 
@@ -284,11 +261,7 @@ class voxel_table {
     return {reinterpret_cast<state*>(memory), memory + head, const_cast<block*>(blocks_.data()),
             static_cast<std::uint32_t>(memory_.size() - head), seed_};
   }
-  facts look(const Place& place) const {
-    facts result;
-    place.copy_to_host(&result, table().state, sizeof(result));
-    return result;
-  }
+  state look(const Place& place) const { return read_one(place, table().state); }
 
   /// Allocates memory for the superblocks and, if their number is not known yet, for a number of blocks.
   void make_room(const Place& place, std::size_t superblocks, std::size_t blocks) {
@@ -311,10 +284,11 @@ class voxel_table {
   bool build_blocks(const Place& place, const Source& source, std::size_t room) {
     const std::size_t n = source.size();
     const bool looks = n >= sparse_tuning<Place>::looks_from;
-    facts counted{};
+    state counted{};
     for (const std::size_t share : {12, 2, 1}) {  // coordinates per superblock
       const bool all = share == 1;
-      if (all && options_.representation == representation::automatic && points_hold(counted)) return false;
+      if (all && options_.representation == representation::automatic && counted.measured().has_voxel_order())
+        return false;
       make_room(place, all ? n : room / share + some, all ? n : room / 2 + some);
       if (!looks) make_room_for_blocks(place, blocks_most_);
       for (int attempt = 0;; ++attempt) {
@@ -348,7 +322,7 @@ class voxel_table {
   /// Builds blocks. With `looks`, the host reads the counts before it continues; without, nothing waits until
   /// the rows are numbered, or at all if options.capacity is set.
   template <class Source>
-  facts fill(const Place& place, const Source& source, bool looks) {
+  state fill(const Place& place, const Source& source, bool looks = false) {
     using insert = insert_superblocks<Place, D, Source>;
     using mark = mark_voxels<Place, D, Source>;
     using number = number_blocks<Place, D>;
@@ -356,7 +330,7 @@ class voxel_table {
     measure(place, source);
     row_array taken(place, superblocks_most_);
     launch(place, tiles, insert{source, source.size(), table(), taken.data(), superblocks_most_});
-    std::optional<facts> known;
+    std::optional<state> known;
     if (looks) {
       known = look(place);
       if (known->failed != 0) return *known;
@@ -369,7 +343,7 @@ class voxel_table {
     const number rows{table(), blocks_most_, is_fixed() ? coordinates_.size() : ~std::uint64_t{0}, turns};
     launch(place, ceil_div<std::size_t>(blocks_most_, number::tile), rows);
     if (is_fixed()) place.for_each(table().slots, empty_if_failed<D>{table()});
-    facts counted{};
+    state counted{};
     if (!is_fixed()) {
       counted = look(place);
       if (counted.rows >= no_row) check(counted);
@@ -392,7 +366,7 @@ class voxel_table {
   }
 
   /// Finds the first block of each superblock.
-  void order_blocks(const Place& place, const row_array& taken, const std::optional<facts>& known) {
+  void order_blocks(const Place& place, const row_array& taken, const std::optional<state>& known) {
     using compare = compare_superblocks<Place, D>;
     constexpr std::size_t compared_most = sparse_tuning<Place>::compared_most;
     const std::size_t most = known ? known->superblocks : superblocks_most_;
@@ -404,11 +378,10 @@ class voxel_table {
       launch(place, tiles * parts, compare{table(), taken.data(), static_cast<std::uint32_t>(parts)});
       return;
     }
-    const auto sorted = sort_pairs(place, superblock_in_order<D>{table(), taken.data(), most},
+    const auto sorted = sort_pairs(place, computed(most, superblock_in_order<D>{table(), taken.data()}),
                                    known ? known->measured().order_bits() : 64);
     array<std::uint64_t, Place> before(place, most + 1);
-    write_numbers(place, most + 1, blocks_of_sorted<D>{table(), sorted.items()}, before.data());
-    place.exclusive_scan(before.data(), before.data(), most + 1);
+    write_offsets(place, most, blocks_of_sorted<D>{table(), sorted.items()}, before.data());
     place.for_each(most, begin_superblock<D>{table(), sorted.items(), before.data()});
   }
 
@@ -418,50 +391,44 @@ class voxel_table {
     const std::size_t n = source.size();
     if (rows_of_input_.size() < n) rows_of_input_ = row_array(place, n);
     std::uint32_t* const rows = rows_of_input_.data();
-    place.for_each(n, detail::write_rows<D, block_handle, Source>{{table(), nullptr}, source, rows});
+    write_numbers(place, n, rank_of_input<D, Source>{table(), source}, rows);
     if (options_.order == order::block) return;
-    using number = number_inputs<Place, D, Source>;
-    row_array first(place, coordinates_.size());
-    place.fill(first.data(), 0xff, first.bytes());
+    row_array first = filled<std::uint32_t>(place, coordinates_.size(), 0xff);
     place.for_each(n, find_first_input{rows, first.data()});
-    const std::size_t tiles = ceil_div<std::size_t>(n, number::tile);
-    auto words = zeros(place, earlier_teams::words(tiles));
-    launch(place, tiles,
-           number{source, n, rows, first.data(), earlier_teams(words.data()), row_of_.data(),
-                  coordinates_.data()});
+    select(place, n, is_first_input{rows, first.data()},
+           put_row<D, Source>{source, rows, row_of_.data(), coordinates_.data()});
     place.for_each(n, rank_to_row{row_of_.data(), rows});
   }
 
-  /// Whether keys of voxels in this box are short enough for points.
-  static bool points_hold(const facts& counted) {
-    return counted.measured().order_bits() <= point_handle::order_bits_most;
+  /// The key of each coordinate that the source has.
+  template <class Source>
+  array<std::uint64_t, Place> point_keys(const Place& place, const Source& source) const {
+    const std::size_t n = source.size();
+    const point_key<D, Source> key{source, table().state};
+    if constexpr (may_skip<D, Source>) {
+      const given_in<D, Source> given{source};
+      array<std::uint64_t, Place> keys(place, place.sum(n, given));
+      select(place, n, given, put_at_position<point_key<D, Source>, std::uint64_t>{key, keys.data()});
+      return keys;
+    } else {
+      return array_of(place, n, key);
+    }
   }
 
   template <class Source>
   void build_points(const Place& place, const Source& source) {
     make_room(place, 0, 0);
     measure(place, source);
-    state counted{look(place), {}};
+    state counted = look(place);
     counted.grid = counted.measured();
     if (!counted.grid.fits()) counted.failed = too_wide;
     check(counted);
-    if (!points_hold(counted)) {
+    if (!counted.grid.has_voxel_order()) {
       raise<invalid_argument>({where, ": the box of the coordinates, ", text_of_box(counted),
                                ", is too wide for points; take another representation"});
     }
     place.copy_from_host(table().state, &counted, sizeof(counted));
-    array<std::uint64_t, Place> keys;
-    const auto take_keys = [&](const auto& given, std::size_t n) {
-      keys = array<std::uint64_t, Place>(place, n);
-      using key = point_key<D, std::remove_cvref_t<decltype(given)>, point_handle>;
-      write_numbers(place, n, key{given, table().state}, keys.data());
-    };
-    if constexpr (may_skip<D, Source>) {
-      const auto given = select_numbers<std::uint64_t>(place, source.size(), given_in<D, Source>{source});
-      take_keys(chosen_coordinates<Source>{source, given.data()}, given.size());
-    } else {
-      take_keys(source, source.size());
-    }
+    const auto keys = point_keys(place, source);
     const auto index_order =
         options_.order == order::block ? index_order::by_key : index_order::first_occurrence;
     points_.emplace(
@@ -470,13 +437,12 @@ class voxel_table {
     if (options_.rows_of_input) rows_of_input_ = points_->take_indices();
     counted.rows = points_->size();
     place.copy_from_host(table().state, &counted, sizeof(counted));
-    coordinates_ = array<coordinate<D>, Place>(place, counted.rows);
-    write_numbers(place, counted.rows, coordinate_of_point<D>{points_->keys().data(), table().state},
-                  coordinates_.data());
+    coordinates_ =
+        array_of(place, counted.rows, coordinate_of_point<D>{points_->keys().data(), table().state});
     take_over(counted);
   }
 
-  static std::string text_of_box(const facts& counted) {
+  static std::string text_of_box(const state& counted) {
     const auto corner = [&](bool low) {
       std::string result = "(";
       for (int a = 0; a <= D; ++a) {
@@ -489,7 +455,7 @@ class voxel_table {
   }
 
   /// Throws the exception for a failed build.
-  void check(const facts& counted, const char* call = where) const {
+  void check(const state& counted, const char* call = where) const {
     if ((counted.failed & too_wide) != 0) {
       raise<invalid_argument>({call, ": the box of the coordinates (batch; axes), ", text_of_box(counted),
                                ", takes ", counted.measured().key_bits, " bits, and there are ",
@@ -513,7 +479,7 @@ class voxel_table {
                         "no slot; give another seed"});
   }
 
-  void take_over(const facts& counted) {
+  void take_over(const state& counted) {
     statistics_.inputs = counted.inputs;
     statistics_.size = counted.rows;
     statistics_.representation = points_ ? representation::points : representation::blocks;

@@ -341,9 +341,12 @@ class neighbour_table {
     const coordinate_box<D> bounds = options_.bounds ? *options_.bounds : everywhere<D>();
     const std::size_t most = rows_of(inputs);
     const auto build = [&](const auto& source, std::size_t likely) {
-      fixed_&& made.has_memory() ? made.fill(place, source) : made.build(place, source, likely);
+      if (fixed_ && made.has_memory()) {
+        made.fill(place, source);
+      } else {
+        made.build(place, source, likely);
+      }
     };
-    if (most == 0) return build(sequence<const coordinate<D>*>{nullptr, 0}, 0);
     const coordinate<D>* const sources = inputs.coordinates().data();
     if (kind_ == map_kind::generative) {
       const reached_voxels<D, false> source(sources, inputs.device_size(), most, window_, bounds);
@@ -353,7 +356,7 @@ class neighbour_table {
       const bool grows = std::ranges::count(shape_.stride, 1) == D;
       build(source, grows ? 4 * most : most);
     } else {
-      build(strided_voxels<D>{sources, inputs.device_size(), most, window_, {bounds}}, most);
+      build(strided_voxels<D>{sources, inputs.device_size(), most, window_, bounds}, most);
     }
   }
 
@@ -440,15 +443,25 @@ class neighbour_table {
   }
 
   void find_pairs(const Place& place) {
-    const std::size_t chunks = ceil_div<std::size_t>(outputs_most_, pair_chunk);
+    using counts = group_pairs<false>;
+    const std::size_t chunks = ceil_div<std::size_t>(outputs_most_, counts::rows_of_chunk);
     if (pair_begins_.size() == 0) pair_begins_ = zeros(place, volume() + std::size_t{1});
     if (chunks == 0) return;
-    constexpr std::size_t of_team = std::is_same_v<Place, host> ? 1 : count_pairs::threads / 32;  // chunks
-    const std::size_t teams = ceil_div(chunks, of_team);
+    constexpr std::size_t chunks_of_team = std::is_same_v<Place, host> ? 1 : counts::threads / 32;
     array<std::uint64_t, Place> begins(place, volume() * chunks + 1);
     place.fill(begins.data() + volume() * chunks, 0, sizeof(std::uint64_t));
-    const pair_counts counts{forward_.output(mask_words()), volume(), sizes_.data() + 1, chunks};
-    launch(place, teams, count_pairs{counts, begins.data()});
+    const auto list = [&](auto writes) {
+      const group_pairs<writes()> run{forward_.output(mask_words()),
+                                      volume(),
+                                      sizes_.data() + 1,
+                                      chunks,
+                                      begins.data(),
+                                      input_rows_.size(),
+                                      input_rows_.data(),
+                                      output_rows_.data()};
+      launch(place, ceil_div(chunks, chunks_of_team), run);
+    };
+    list(std::false_type());
     place.exclusive_scan(begins.data(), begins.data(), begins.size());
     write_numbers(place, pair_begins_.size(), begin_of_offset{begins.data(), chunks}, pair_begins_.data());
     std::uint64_t room = options_.pairs_capacity;
@@ -462,8 +475,7 @@ class neighbour_table {
       input_rows_ = row_array(place, room);
       output_rows_ = row_array(place, room);
     }
-    launch(place, teams,
-           write_pairs{counts, begins.data(), input_rows_.size(), input_rows_.data(), output_rows_.data()});
+    list(std::true_type());
   }
 
   map_kind kind_ = map_kind::submanifold;
@@ -471,8 +483,8 @@ class neighbour_table {
   window<D> window_{};
   kernel_map_options<D> options_{};
   bool fixed_ = false;                                // rebuild_async() may be called
-  std::size_t inputs_ = 0, outputs_ = 0, pairs_ = 0;  // as far as the host knows,
-  std::size_t inputs_most_ = 0, outputs_most_ = 0;    // and upper bounds: the room for them
+  std::size_t inputs_ = 0, outputs_ = 0, pairs_ = 0;  // that the host knows of
+  std::size_t inputs_most_ = 0, outputs_most_ = 0;    // that there is room for
   array<std::uint64_t, Place> sizes_;                 // of inputs and outputs
   neighbour_arrays<Place> forward_, inverse_;
   row_array order_, ordered_, input_rows_, output_rows_;

@@ -12,15 +12,8 @@ namespace roost::detail {
 /// s for which t = s * stride - padding + k * dilation, if there is one.
 template <int D>
 struct window {
-  static constexpr int size_most = 5;
   int size[D], stride[D], dilation[D], padding[D];
   int shift[D];  // the stride's logarithm, or -1 if that is not an integer
-
-  ROOST_FN int volume() const {
-    int result = 1;
-    for (int a = 0; a < D; ++a) result *= size[a];
-    return result;
-  }
 
   /// The position that t reads on an axis. False if there is none.
   template <bool Backward>
@@ -49,6 +42,10 @@ struct neighbour_output {
   std::uint64_t stride;
   std::uint32_t* masks;  // [row][words]: a bit for each offset that has a row
   std::uint32_t words;
+
+  ROOST_FN bool has(std::uint32_t offset, std::uint64_t row) const {
+    return (masks[row * words + offset / 32] >> offset % 32 & 1) != 0;
+  }
 };
 
 /// Writes the answers of a row, offset by offset.
@@ -249,75 +246,57 @@ struct read_neighbours {
   }
 };
 
-// Pairs, grouped by offset. Neighbours of a team count and write `chunk` rows of the target together.
-
-inline constexpr std::uint32_t pair_chunk = 128;
-
-struct pair_counts {
+/// The pairs of a map, grouped by offset: counts those of each chunk of target rows, or, Writes, writes them.
+/// Neighbours of a team process a chunk together.
+template <bool Writes>
+struct group_pairs {
+  static constexpr int threads = sparse_tuning<cuda>::threads;
+  static constexpr std::uint32_t rows_of_chunk = 128;
   neighbour_output map;
   std::uint32_t volume;
   const std::uint64_t* count;  // of target rows
   std::uint64_t chunks;
-
-  template <class Team>
-  ROOST_FN static std::uint64_t chunk_of(const Team& team, std::size_t index) {
-    return index * (Team::size / Team::near_size) + static_cast<std::size_t>(team.rank() / Team::near_size);
-  }
-  /// Calls body(row, is_first, pairs before in the chunk, whether it is a pair) for the rows of a chunk.
-  template <class Team, class Body>
-  ROOST_FN std::uint32_t for_each_row(const Team& team, std::uint64_t chunk, std::uint32_t offset,
-                                      const Body& body) const {
-    const auto lane = static_cast<std::uint32_t>(team.rank() % Team::near_size);
-    const std::uint64_t rows = *count;
-    std::uint32_t before = 0;
-    ROOST_ROLLED
-    for (std::uint32_t i = lane; i < pair_chunk; i += Team::near_size) {
-      const std::uint64_t row = chunk * pair_chunk + i;
-      const bool here = row < rows && (map.masks[row * map.words + offset / 32] >> offset % 32 & 1) != 0;
-      const std::uint32_t all = team.ballot_near(here);
-      if (here) body(row, before + count_bits(all & ((1u << lane) - 1)));
-      before += count_bits(all);
-    }
-    return before;
-  }
-};
-
-struct count_pairs {
-  static constexpr int threads = sparse_tuning<cuda>::threads;
-  pair_counts counts;
-  std::uint64_t* target;  // [offset][chunk]
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    const std::uint64_t chunk = counts.chunk_of(team, index);
-    ROOST_ROLLED
-    for (std::uint32_t k = 0; k < counts.volume; ++k) {
-      const std::uint32_t pairs = counts.for_each_row(team, chunk, k, [](std::uint64_t, std::uint32_t) {});
-      if (team.rank() % Team::near_size == 0 && chunk < counts.chunks)
-        target[k * counts.chunks + chunk] = pairs;
-    }
-  }
-};
-
-struct write_pairs {
-  static constexpr int threads = sparse_tuning<cuda>::threads;
-  pair_counts counts;
-  const std::uint64_t* begins;  // of each offset and chunk
+  std::uint64_t* pairs;  // [offset][chunk]: how many, or, if it writes them, where they begin
   std::uint64_t most;
   std::uint32_t *source_rows, *target_rows;
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    const std::uint64_t chunk = counts.chunk_of(team, index);
+    constexpr int lanes = Team::near_size;
+    const std::uint64_t chunk = index * (Team::size / lanes) + static_cast<std::size_t>(team.rank() / lanes);
     ROOST_ROLLED
-    for (std::uint32_t k = 0; k < counts.volume; ++k) {
-      const std::uint64_t begin = begins[k * counts.chunks + smaller(chunk, counts.chunks - 1)];
-      counts.for_each_row(team, chunk, k, [&](std::uint64_t row, std::uint32_t before) {
-        if (begin + before >= most) return;
-        source_rows[begin + before] = counts.map.rows[k * counts.map.stride + row];
-        target_rows[begin + before] = static_cast<std::uint32_t>(row);
-      });
+    for (std::uint32_t k = 0; k < volume; ++k) {
+      if constexpr (Writes) {
+        const std::uint64_t begin = pairs[k * chunks + smaller(chunk, chunks - 1)];
+        for_each_pair(team, chunk, k, [&](std::uint64_t row, std::uint32_t before) {
+          if (begin + before >= most) return;
+          source_rows[begin + before] = map.rows[k * map.stride + row];
+          target_rows[begin + before] = static_cast<std::uint32_t>(row);
+        });
+      } else {
+        const std::uint32_t here = for_each_pair(team, chunk, k, [](std::uint64_t, std::uint32_t) {});
+        if (team.rank() % lanes == 0 && chunk < chunks) pairs[k * chunks + chunk] = here;
+      }
     }
+  }
+
+ private:
+  /// Calls body(row, pairs before it) for each pair of an offset in a chunk; returns how many there are.
+  template <class Team, class Body>
+  ROOST_FN std::uint32_t for_each_pair(const Team& team, std::uint64_t chunk, std::uint32_t offset,
+                                       const Body& body) const {
+    const auto lane = static_cast<std::uint32_t>(team.rank() % Team::near_size);
+    const std::uint64_t rows = *count;
+    std::uint32_t before = 0;
+    ROOST_ROLLED
+    for (std::uint32_t i = lane; i < rows_of_chunk; i += Team::near_size) {
+      const std::uint64_t row = chunk * rows_of_chunk + i;
+      const bool here = row < rows && map.has(offset, row);
+      const std::uint32_t all = team.ballot_near(here);
+      if (here) body(row, before + count_bits(all & ((1u << lane) - 1)));
+      before += count_bits(all);
+    }
+    return before;
   }
 };
 
@@ -330,19 +309,15 @@ struct begin_of_offset {
 
 // The output voxels of a convolution.
 
-/// Whether a voxel is inside the bounds of outputs.
 template <int D>
-struct inside_bounds {
-  coordinate_box<D> bounds;
-  ROOST_FN bool operator()(const coordinate<D>& c) const {
-    bool inside = c.batch >= bounds.least.batch && c.batch <= bounds.greatest.batch;
-    ROOST_UNROLL
-    for (int a = 0; a < D; ++a) inside &= c.at[a] >= bounds.least.at[a] && c.at[a] <= bounds.greatest.at[a];
-    return inside;
-  }
-};
+ROOST_FN bool contains(const coordinate_box<D>& box, const coordinate<D>& c) {
+  bool inside = c.batch >= box.least.batch && c.batch <= box.greatest.batch;
+  ROOST_UNROLL
+  for (int a = 0; a < D; ++a) inside &= c.at[a] >= box.least.at[a] && c.at[a] <= box.greatest.at[a];
+  return inside;
+}
 
-/// The voxels whose windows read some source: Backward for forward windows, and forward for backward ones.
+/// The voxels whose windows read some source, found from the sources: Backward if windows read forward.
 /// Each source has a number of candidates that is a power of two, and at least the number of voxels that may
 /// read it.
 template <int D, bool Backward>
@@ -354,11 +329,11 @@ struct reached_voxels {
   detail::window<D> window;
   std::uint32_t candidates[D];  // on each axis
   int log2_candidates;          // of their product
-  inside_bounds<D> inside;
+  coordinate_box<D> bounds;     // of the voxels
 
   reached_voxels(const coordinate<D>* from, const std::uint64_t* how_many, std::uint64_t room,
-                 const detail::window<D>& shape, const coordinate_box<D>& bounds)
-      : sources(from), count(how_many), most(room), window(shape), log2_candidates(0), inside{bounds} {
+                 const detail::window<D>& shape, const coordinate_box<D>& box)
+      : sources(from), count(how_many), most(room), window(shape), log2_candidates(0), bounds(box) {
     std::uint32_t all = 1;
     for (int a = 0; a < D; ++a) {
       const int of_stride = ceil_div(window.size[a], window.stride[a]);
@@ -387,7 +362,7 @@ struct reached_voxels {
       }
       here &= k < window.size[a] && window.template source<Backward>(a, source.at[a], k, result.at[a]);
     }
-    return here && rest == 0 && inside(result);
+    return here && rest == 0 && contains(bounds, result);
   }
 
   /// Whether the voxels that read a source fill a box, which its corners determine.
@@ -400,8 +375,7 @@ struct reached_voxels {
   ROOST_FN std::uint64_t box(std::uint64_t number, coordinate<D>& least, coordinate<D>& greatest) const {
     if (number >= *count) return 0;
     const coordinate<D> source = sources[number];
-    const coordinate_box<D>& all = inside.bounds;
-    if (source.batch < all.least.batch || source.batch > all.greatest.batch) return 0;
+    if (source.batch < bounds.least.batch || source.batch > bounds.greatest.batch) return 0;
     least.batch = greatest.batch = source.batch;
     std::uint64_t voxels = 1;
     ROOST_UNROLL
@@ -410,8 +384,8 @@ struct reached_voxels {
       const std::int64_t first = Backward ? at + window.padding[a] : at * stride - window.padding[a];
       std::int64_t low = Backward ? window.divided(a, first - last + stride - 1) : first;
       std::int64_t high = Backward ? window.divided(a, first) : first + last;
-      low = larger(low, std::int64_t{all.least.at[a]});
-      high = smaller(high, std::int64_t{all.greatest.at[a]});
+      low = larger(low, std::int64_t{bounds.least.at[a]});
+      high = smaller(high, std::int64_t{bounds.greatest.at[a]});
       least.at[a] = static_cast<std::int32_t>(low);
       greatest.at[a] = static_cast<std::int32_t>(high);
       voxels *= low <= high ? static_cast<std::uint64_t>(high - low + 1) : 0;
@@ -432,7 +406,7 @@ struct strided_voxels {
   const std::uint64_t* count;
   std::uint64_t most;
   detail::window<D> window;
-  inside_bounds<D> inside;
+  coordinate_box<D> bounds;  // of the results
 
   std::size_t size() const { return most; }
   ROOST_FN bool give(std::size_t i, coordinate<D>& result) const {
@@ -440,34 +414,33 @@ struct strided_voxels {
     result = sources[i];
     ROOST_UNROLL
     for (int a = 0; a < D; ++a) result.at[a] = static_cast<std::int32_t>(window.divided(a, result.at[a]));
-    return inside(result);
+    return contains(bounds, result);
   }
 };
 
-/// 1 for an impossible answer of a map.
+/// Whether an answer of a map is impossible.
 struct wrong_neighbour {
   neighbour_output map;
   std::uint64_t rows, sources;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+  ROOST_FN bool operator()(std::size_t i) const {
     const std::uint64_t offset = i / rows, row = i % rows;
     const std::uint32_t source = map.rows[offset * map.stride + row];
-    const bool here = source != row_of_none,
-               marked = (map.masks[row * map.words + offset / 32] >> offset % 32 & 1) != 0;
-    return here != marked || (here && source >= sources) ? 1 : 0;
+    const bool here = source != row_of_none;
+    return here != map.has(static_cast<std::uint32_t>(offset), row) || (here && source >= sources);
   }
 };
 
-/// 1 for a pair that does not belong to the map, or is not after the previous pair.
+/// Whether a pair does not belong to the map, or is not after the previous pair.
 struct wrong_pair {
   neighbour_output map;
   std::uint32_t volume;
   const std::uint64_t* begins;
   const std::uint32_t *source_rows, *target_rows;
   std::uint64_t rows;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+  ROOST_FN bool operator()(std::size_t i) const {
     const std::uint32_t offset = last_at_or_before(0u, volume, begins, i), row = target_rows[i];
-    if (row >= rows || map.rows[offset * map.stride + row] != source_rows[i]) return 1;
-    return i != begins[offset] && target_rows[i - 1] >= row ? 1 : 0;
+    return row >= rows || map.rows[offset * map.stride + row] != source_rows[i] ||
+           (i != begins[offset] && target_rows[i - 1] >= row);
   }
 };
 
