@@ -2,7 +2,8 @@
 
 #include <cstring>
 
-#include "roost/detail/place/config.hpp"
+#include "roost/detail/place/sequence.hpp"
+#include "roost/error.hpp"
 
 namespace roost {
 
@@ -137,3 +138,27 @@ struct alone {
 
 }  // namespace detail
 }  // namespace roost
+/// The keys of a range for a table of Key, as pairs without values.
+template <class Key, class Keys>
+auto alone_as(const Keys& keys) {
+  return alone<sequence_as_of<Key, Keys>>{sequence_as<Key>(keys)};
+}
+
+/// The pairs of two ranges of equal length, for a table of Key and Value.
+template <class Key, class Value, class Keys, class Values>
+auto zip_as(const Keys& keys, const Values& values, const char* where) {
+  const zipped<sequence_as_of<Key, Keys>, sequence_as_of<Value, Values>> source{sequence_as<Key>(keys),
+                                                                                sequence_as<Value>(values)};
+  if (source.keys.size() != source.values.size()) {
+    raise<invalid_argument>({where, ": ", source.keys.size(), " keys but ", source.values.size(),
+                             " values; give one value a key"});
+  }
+  return source;
+}
+
+/// The same with the types of the ranges.
+template <class Keys, class Values>
+auto zip_checked(const Keys& keys, const Values& values, const char* where) {
+  return zip_as<element_of<Keys>, element_of<Values>>(keys, values, where);
+}
+

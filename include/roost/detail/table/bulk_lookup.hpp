@@ -579,28 +579,4 @@ bulk_report find_nothing(const Place& place, const Queries& queries, Found&& fou
   return {path::direct, 1, 0};
 }
 
-/// The keys of a range for a table of Key, as pairs without values.
-template <class Key, class Keys>
-auto alone_as(const Keys& keys) {
-  return alone<sequence_as_of<Key, Keys>>{sequence_as<Key>(keys)};
-}
-
-/// The pairs of two ranges of equal length, for a table of Key and Value.
-template <class Key, class Value, class Keys, class Values>
-auto zip_as(const Keys& keys, const Values& values, const char* where) {
-  const zipped<sequence_as_of<Key, Keys>, sequence_as_of<Value, Values>> source{sequence_as<Key>(keys),
-                                                                                sequence_as<Value>(values)};
-  if (source.keys.size() != source.values.size()) {
-    detail::raise<invalid_argument>({where, ": ", source.keys.size(), " keys but ", source.values.size(),
-                                     " values; give one value a key"});
-  }
-  return source;
-}
-
-/// The same with the types of the ranges.
-template <class Keys, class Values>
-auto zip_checked(const Keys& keys, const Values& values, const char* where) {
-  return zip_as<element_of<Keys>, element_of<Values>>(keys, values, where);
-}
-
 }  // namespace roost::detail
