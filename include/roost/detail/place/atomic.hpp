@@ -150,12 +150,8 @@ struct shared_access {
             : "l"(position), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
             : "memory");
         return before;
-      } else if constexpr (sizeof(Word) == 8) {
-        using bits = unsigned long long;
-        return static_cast<Word>(atomicCAS(reinterpret_cast<bits*>(position), static_cast<bits>(expected),
-                                           static_cast<bits>(desired)));
       } else {
-        return atomicCAS(position, expected, desired);
+        return atomicCAS(atomic_at(*position), expected, desired);
       }
 #else
       if constexpr (sizeof(Word) == 16) {

@@ -191,21 +191,11 @@ ROOST_FN auto put_for(const answers_from<Answer>& target) {
   }
 }
 
-/// How many teams a multiprocessor should run at once, if an answer specifies it.
-template <class Answer>
-constexpr int teams_at_once_for = [] {
-  if constexpr (requires { Answer::teams_at_once; }) {
-    return Answer::teams_at_once;
-  } else {
-    return 1;
-  }
-}();
-
 /// The direct path.
 template <class Place, class Ref, class Queries, class Answer, driver Driver>
 struct probe_tiles {
   static constexpr int threads = find_tuning<cuda>::threads;
-  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr int teams_at_once = detail::teams_at_once<Answer>;
   static constexpr std::uint32_t tile = find_tuning<Place>::tile(Driver, false);
 
   Ref ref;
@@ -290,7 +280,7 @@ template <class Place, class Ref, class Query, class Answer, std::uint32_t Batch
 struct probe_region_tiles {
   static constexpr driver chosen = driver_for<Place, Ref, Answer, true>;
   static constexpr int threads = find_tuning<cuda>::threads;
-  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr int teams_at_once = detail::teams_at_once<Answer>;
   static constexpr std::uint32_t tile = find_tuning<Place>::tile(chosen, true);
   static constexpr std::uint32_t batches_most = BatchesMost;
   using batch = queries_by_region<Query, typename Answer::result>;
