@@ -547,18 +547,11 @@ bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table
 
 // The same for an empty table.
 
-template <class Value>
-struct write_missing {
-  Value* results;
-  Value missing;
-  ROOST_FN void operator()(std::size_t i) const { results[i] = missing; }
-};
-
 template <class Key, class Place, class Queries, class Results, class Value>
 bulk_report find_no_values(const Place& place, const Queries& queries, Results&& results,
                            const Value& missing, const char* where) {
   const std::size_t n = sequence_as<Key>(queries).size();
-  place.for_each(n, write_missing<Value>{output<Value>(results, n, where), missing});
+  write_numbers(place, n, constant<Value>{missing}, output<Value>(results, n, where));
   return {path::direct, 1, 0};
 }
 
