@@ -274,12 +274,6 @@ auto wanted_of(const Stencil& stencil, std::size_t n, const char* where) {
   return wanted_by<std::remove_const_t<decltype(sequence)>>{sequence};
 }
 
-template <class Wanted>
-struct is_wanted {
-  Wanted wanted;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return wanted(i) ? 1 : 0; }
-};
-
 template <class Table>
 struct is_taken {
   Table table;
