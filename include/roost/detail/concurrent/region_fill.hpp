@@ -153,7 +153,8 @@ struct fill_regions {
     });
     team.add_near(*parts.inserted, inserted);
     team.sync();
-    write_out(team, parts.buckets, buckets, there, parts.changed);
+    write_changed(team, parts.buckets, buckets, there,
+                  [&](std::uint32_t b) { return parts.changed[b] != 0; });
     if (team.rank() == 0) {
       fetch_add(left.counts->inserted, std::uint64_t{*parts.inserted});
       if (*parts.freed != 0) fetch_add(left.counts->freed, std::uint64_t{*parts.freed});
