@@ -343,7 +343,7 @@ class slot_table {
     const bool pays =
         plan_.regions >= tuned::regions &&
         static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::regional_share;
-    return asks_for_regions(how.path) || (how.path == path::automatic && pays);
+    return detail::goes_by_region(how.path, pays);
   }
 
   /// Frees slots of erased keys, in place; not in regions that were full.

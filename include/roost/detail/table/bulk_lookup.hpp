@@ -321,6 +321,10 @@ template <class Ref>
 concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
 
 inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
+/// Whether a batch goes by region. `pays`: that is faster.
+inline bool goes_by_region(path wanted, bool pays) {
+  return asks_for_regions(wanted) || (wanted == path::automatic && pays);
+}
 
 /// Whether the regional path is faster.
 template <class Place, class Ref>
@@ -419,10 +423,9 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
   using query = element_of<Queries>;
   const std::size_t n = queries.size();
   if constexpr (in_hash_order<Ref>) {
-    if (n != 0 && (asks_for_regions(options.path) ||
-                   (options.path == path::automatic && way.template pays<Ref>(table_bytes, n)))) {
-      constexpr std::size_t bytes_of_query =
-          sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 to restore the input order, and slack
+    if (n != 0 && goes_by_region(options.path, way.template pays<Ref>(table_bytes, n))) {
+      // Two bytes more to restore the input order, and two of slack.
+      constexpr std::size_t bytes_of_query = sizeof(query) + sizeof(typename Answer::result) + 4;
       const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
       bulk_report report{way.way};
       std::size_t first = 0;
@@ -464,7 +467,7 @@ std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_byte
                       path wanted = path::automatic, const Way& way = {}) {
   const auto sequence = sequence_as<typename Ref::key_type>(queries);
   const std::size_t n = sequence.size();
-  if (asks_for_regions(wanted) || (wanted == path::automatic && way.template pays<Ref>(table_bytes, n))) {
+  if (goes_by_region(wanted, way.template pays<Ref>(table_bytes, n))) {
     try {
       array<bool, Place> answers(place, n);
       probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {wanted}, way);
