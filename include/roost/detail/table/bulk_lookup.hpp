@@ -141,8 +141,8 @@ ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& q
       if constexpr (ahead != 0) {
         if (i + ahead < n) table.prefetch(key_of_query(queries[first + i + ahead]));
       }
-      const std::remove_cvref_t<decltype(queries[0])> query =
-          queries[first + i];  // a copy: changes might change what a reference shows
+      // A copy: changes might change what a reference shows.
+      const std::remove_cvref_t<decltype(queries[0])> query = queries[first + i];
       put(first + i, answer_one(table, query, answer));
     });
   } else {
