@@ -185,11 +185,7 @@ class host {
 
   /// Runs kernel(team, i, scratch) for every i in [0, teams), each team with `scratch_bytes` of memory.
   template <class Kernel>
-  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
-  template <class Kernel>
-  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel, report) const {
-    launch(teams, scratch_bytes, kernel);
-  }
+  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel, report = {}) const;
 
   /// Runs several kernels in order.
   template <class... Kernels>

@@ -337,16 +337,10 @@ struct bucketed::builder {
   table<Place, Key, Value> target;
   detail::region_items<item, Items> source;
 
-  struct pieces {
+  struct pieces : detail::region_pieces {
     static constexpr std::uint32_t unit_slots = bucket::slots;
     static constexpr std::uint32_t count_mask = ~0u;
 
-    std::uint64_t slots;  // of the region
-    std::uint32_t strays_most;
-    std::uint32_t* count;   // of each bucket: pairs that have tried it
-    std::uint32_t* placed;  // of the region
-    std::uint32_t* strays;  // how many pairs found their home bucket full,
-    std::uint32_t* stray;   // and which
     bucket* buckets;
     std::uint32_t* owner;  // in place of the buckets: the number of each slot's item
 
@@ -361,10 +355,7 @@ struct bucketed::builder {
     pieces parts;
     parts.slots = std::uint64_t{target.region_buckets_} * slots_of_bucket;
     parts.strays_most = target.region_buckets_ * slots_of_bucket / 2;
-    parts.count = memory.take<std::uint32_t>(target.region_buckets_);
-    parts.placed = memory.take<std::uint32_t>(1);
-    parts.strays = memory.take<std::uint32_t>(1);
-    parts.stray = memory.take<std::uint32_t>(parts.strays_most);
+    parts.take(memory, target.region_buckets_);
     const std::size_t bytes =
         detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * target.region_buckets_;
     parts.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
