@@ -145,10 +145,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
 
   // Slots by number, for iteration and checks.
 
-  ROOST_FN bool occupied(std::uint64_t slot) const {
-    return !same_key(key_at(slot),
-                     empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)));
-  }
+  ROOST_FN bool occupied(std::uint64_t slot) const { return !same_key(key_at(slot), empty_key_of(slot)); }
   ROOST_FN const Key& key_at(std::uint64_t slot) const {
     return buckets_[slot / bucket_slots].keys.key[slot % bucket_slots];
   }
@@ -167,10 +164,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     buckets_[slot / bucket_slots].set(static_cast<int>(slot % bucket_slots), item);
   }
   /// Empties a slot. A bucket of empty slots has not overflowed.
-  ROOST_FN void clear(std::uint64_t slot) const {
-    set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)),
-                                Value{}));
-  }
+  ROOST_FN void clear(std::uint64_t slot) const { set(slot, detail::make_pair(empty_key_of(slot), Value{})); }
 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; a bucket that has not overflowed is
   // the last one.
@@ -231,6 +225,11 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
  private:
   template <class P, class K, class V, bool Small, class Items>
   friend struct bucketed::builder;
+
+  /// What a slot holds if it is empty.
+  ROOST_FN Key empty_key_of(std::uint64_t slot) const {
+    return empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_));
+  }
 
   struct bucket_of_key {
     std::uint32_t region;

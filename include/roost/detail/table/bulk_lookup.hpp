@@ -112,9 +112,19 @@ ROOST_FN typename Answer::result answer_one(const Table& table, const Query& que
   }
 }
 
-/// How a batch is processed: see driver.
+/// The driver for a tile: of queries by region, or of direct queries of a table that does not fit in the
+/// cache.
 template <class Place, class Table, class Answer, bool ByRegion>
-constexpr driver driver_for = changes<Answer> ? driver::one_by_one : driver_of<Place, Table, ByRegion>;
+constexpr driver driver_for = [] {
+  if constexpr (changes<Answer> || !has_steps<Table>) {
+    return driver::one_by_one;
+  } else if constexpr (find_tuning<Place>::defers) {
+    return Table::defers ? driver::deferred : driver::one_by_one;
+  } else {
+    return (ByRegion ? Table::interleaves_by_region : Table::interleaves_directly) ? driver::interleaved
+                                                                                   : driver::one_by_one;
+  }
+}();
 
 /// The same for direct lookups in a table that fits in the cache.
 template <class Place, class Table, class Answer>
