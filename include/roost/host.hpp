@@ -97,8 +97,8 @@ class host_memory_pool : public std::pmr::memory_resource {
     std::size_t bytes = 0, alignment = 0;
     std::size_t turn = 0;  // when it was kept: the lowest is the oldest
   };
-  using pieces =
-      std::map<void*, piece>;  // of one type, so that a piece goes from one to the other without a new node
+  // One type for kept and used pieces, which go from one to the other without a new node.
+  using pieces = std::map<void*, piece>;
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
@@ -185,11 +185,7 @@ class host {
 
   /// Runs kernel(team, i, scratch) for every i in [0, teams), each team with `scratch_bytes` of memory.
   template <class Kernel>
-  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
-  template <class Kernel>
-  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel, report) const {
-    launch(teams, scratch_bytes, kernel);
-  }
+  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel, report = {}) const;
 
   /// Runs several kernels in order.
   template <class... Kernels>

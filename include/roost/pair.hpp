@@ -2,7 +2,8 @@
 
 #include <cstring>
 
-#include "roost/detail/place/config.hpp"
+#include "roost/detail/place/sequence.hpp"
+#include "roost/error.hpp"
 
 namespace roost {
 
@@ -84,11 +85,13 @@ struct value_pieces {
                                   std::conditional_t<alignof(Value) % 4 == 0, std::uint32_t, std::uint8_t>>;
   static constexpr std::size_t count = sizeof(Value) / sizeof(word);
 
-  /// Copies piece i.
+  /// Copies piece i. (Without its alignment a GPU would copy it byte by byte.)
   ROOST_FN static void copy(const Value* source, Value* target, std::size_t i) {
+    const char* const from = reinterpret_cast<const char*>(source) + i * sizeof(word);
+    char* const to = reinterpret_cast<char*>(target) + i * sizeof(word);
     word piece;
-    memcpy(&piece, reinterpret_cast<const char*>(source) + i * sizeof(word), sizeof(word));
-    memcpy(reinterpret_cast<char*>(target) + i * sizeof(word), &piece, sizeof(word));
+    memcpy(&piece, __builtin_assume_aligned(from, sizeof(word)), sizeof(word));
+    memcpy(__builtin_assume_aligned(to, sizeof(word)), &piece, sizeof(word));
   }
 };
 
@@ -134,6 +137,30 @@ struct alone {
     return pair<std::remove_cvref_t<decltype(keys[i])>, none>{keys[i]};
   }
 };
+
+/// The keys of a range for a table of Key, as pairs without values.
+template <class Key, class Keys>
+auto alone_as(const Keys& keys) {
+  return alone<sequence_as_of<Key, Keys>>{sequence_as<Key>(keys)};
+}
+
+/// The pairs of two ranges of equal length, for a table of Key and Value.
+template <class Key, class Value, class Keys, class Values>
+auto zip_as(const Keys& keys, const Values& values, const char* where) {
+  const zipped<sequence_as_of<Key, Keys>, sequence_as_of<Value, Values>> source{sequence_as<Key>(keys),
+                                                                                sequence_as<Value>(values)};
+  if (source.keys.size() != source.values.size()) {
+    raise<invalid_argument>({where, ": ", source.keys.size(), " keys but ", source.values.size(),
+                             " values; give one value a key"});
+  }
+  return source;
+}
+
+/// The same with the types of the ranges.
+template <class Keys, class Values>
+auto zip_checked(const Keys& keys, const Values& values, const char* where) {
+  return zip_as<element_of<Keys>, element_of<Values>>(keys, values, where);
+}
 
 }  // namespace detail
 }  // namespace roost

@@ -96,17 +96,13 @@ class sorted_map {
   /// Asynchronous on cuda.
   template <class Queries, class Results>
   void find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
-    const auto sequence = detail::sequence_as<Key>(queries);
-    Value* const target = detail::output<Value>(results, sequence.size(), "roost::sorted_map::find");
-    detail::probe_all(place, ref(), bytes(), sequence, detail::write_value<Value>{target, missing}, {});
+    detail::find_values(place, ref(), bytes(), queries, results, missing, {}, "roost::sorted_map::find");
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   void contains(const Place& place, const Queries& queries, Results&& results) const {
-    const auto sequence = detail::sequence_as<Key>(queries);
-    bool* const target = detail::output<bool>(results, sequence.size(), "roost::sorted_map::contains");
-    detail::probe_all(place, ref(), bytes(), sequence, detail::write_contained{target}, {});
+    detail::find_contained(place, ref(), bytes(), queries, results, {}, "roost::sorted_map::contains");
   }
 
   /// Returns how many of the queries are present. Synchronises.

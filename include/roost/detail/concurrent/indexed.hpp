@@ -37,89 +37,52 @@ struct indexed {
 
 /// Like probing::reader.
 template <class Place, class Key, class Value>
-class indexed::reader {
+class indexed::reader : protected indexed::slots<Place, Key> {
+ protected:
+  using key_slots = slots<Place, Key>;
+
  public:
   using key_type = Key;
   using value_type = Value;
   using hit = detail::hit<Value>;
   using index_type = index<Key>;
 
-  reader(const slots<Place, Key>& table, const entries<Value>& values) : slots_(table), entries_(values) {}
+  reader(const key_slots& keys, const entries<Value>& values) : key_slots(keys), entries_(values) {}
 
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const { return find(one_lane(), key); }
   /// The same for lanes that share the work: all of them call it with the same key and get the same answer.
   template <class Lanes>
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
-    return at(lanes, slots_.find(lanes, key));
-  }
-
-  /// True if the key is present.
-  ROOST_FN bool contains(const Key& key) const { return slots_.contains(key); }
-  template <class Lanes>
-  ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
-    return slots_.contains(lanes, key);
+    return at(lanes, key_slots::find(lanes, key));
   }
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+
+  // As in probing::reader.
+  using key_slots::contains, key_slots::prefetch, key_slots::hash_order, key_slots::capacity,
+      key_slots::slot_of, key_slots::no_slot, key_slots::probes_of, key_slots::occupied, key_slots::taken,
+      key_slots::key_at;
+  ROOST_FN Value value_at(std::uint64_t number) const {
+    return value_of(one_lane(), key_slots::value_at(number));
+  }
 
   // Lookups in steps: those of the slots.
 
   static constexpr bool defers = true, interleaves_by_region = false, interleaves_directly = false;
-  using lookup = typename slots<Place, Key>::lookup;
+  using key_slots::with_format, key_slots::start, key_slots::read, key_slots::match, key_slots::passed,
+      key_slots::fetch;
+  using typename key_slots::lookup;
 
-  template <class F>
-  ROOST_FN auto with_format(const F& f) const {
-    return slots_.with_format(f);
-  }
-  ROOST_FN lookup start(const Key& key) const { return slots_.start(key); }
   template <class Access>
-  ROOST_FN void read(Access access, lookup& position) const {
-    slots_.read(access, position);
-  }
-  template <class Access>
-  ROOST_FN int match(Access access, const lookup& position) const {
-    return slots_.match(access, position);
-  }
-  template <class Access>
-  ROOST_FN void take(Access access, const lookup& position, int slot, hit& result) const {
+  ROOST_FN void take(Access access, const lookup& position, int s, hit& result) const {
     detail::hit<index_type> number;
-    slots_.take(access, position, slot, number);
+    key_slots::take(access, position, s, number);
     if (number) result = {value_of(one_lane(), *number), number.slot, number.probes};
-  }
-  template <class Access>
-  ROOST_FN bool passed(Access access, const lookup& position) const {
-    return slots_.passed(access, position);
   }
   template <class Access>
   ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
     detail::hit<index_type> none;
-    return slots_.goes_on(access, position, none);
-  }
-  ROOST_PREFETCH_FN void fetch(const lookup& position) const { slots_.fetch(position); }
-
-  /// Prefetches a key's home bucket. Does nothing on a GPU.
-  ROOST_PREFETCH_FN void prefetch(const Key& key) const { slots_.prefetch(key); }
-
-  /// Splits keys by the leading bits of their hash, which is the order of the buckets.
-  detail::leading_bits hash_order(std::uint32_t parts) const { return slots_.hash_order(parts); }
-
-  /// The number of slots.
-  ROOST_FN std::uint64_t capacity() const { return slots_.capacity(); }
-
-  // Slots by number, for iteration and checks.
-
-  /// The slot of a key, or no_slot.
-  ROOST_FN std::uint64_t slot_of(const Key& key) const { return slots_.slot_of(key); }
-  static constexpr std::uint64_t no_slot = slots<Place, Key>::no_slot;
-  /// How many buckets a lookup of this key reads; 0 if the key is absent.
-  ROOST_FN std::uint32_t probes_of(const Key& key) const { return slots_.probes_of(key); }
-  ROOST_FN bool occupied(std::uint64_t number) const { return slots_.occupied(number); }
-  /// Whether a slot belongs to a key, present or erased.
-  ROOST_FN bool taken(std::uint64_t number) const { return slots_.taken(number); }
-  ROOST_FN Key key_at(std::uint64_t number) const { return slots_.key_at(number); }
-  ROOST_FN Value value_at(std::uint64_t number) const {
-    return value_of(one_lane(), slots_.value_at(number));
+    return key_slots::goes_on(access, position, none);
   }
 
  protected:
@@ -135,7 +98,6 @@ class indexed::reader {
     return number ? found<Value>(value_of(lanes, *number)) : found<Value>();
   }
 
-  slots<Place, Key> slots_;
   entries<Value> entries_;
 };
 
@@ -146,6 +108,7 @@ template <class Place, class Key, class Value>
 class indexed::table : public indexed::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
   using typename base::index_type;
+  using typename base::key_slots;
 
  public:
   using base::base;
@@ -156,9 +119,9 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
-    if (this->slots_.contains(lanes, key)) return insertion::present;
+    if (key_slots::contains(lanes, key)) return insertion::present;
     const auto mine = store(lanes, value);
-    return mine ? this->slots_.insert(lanes, key, *mine) : insertion::full;
+    return mine ? key_slots::insert(lanes, key, *mine) : insertion::full;
   }
 
   /// Stores a pair, or gives a present key another value. Takes an entry.
@@ -168,7 +131,7 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
     const auto mine = store(lanes, value);
-    return mine ? this->slots_.insert_or_assign(lanes, key, *mine) : insertion::full;
+    return mine ? key_slots::insert_or_assign(lanes, key, *mine) : insertion::full;
   }
 
   /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
@@ -183,15 +146,15 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     const auto mine = take(lanes);
     if (!mine) return insertion::full;
     for (;;) {
-      const auto there = this->slots_.find(lanes, key);
+      const auto there = key_slots::find(lanes, key);
       if (!there) {
         write(lanes, *mine, [&] { return value; });
-        const insertion what = this->slots_.insert(lanes, key, *mine);
+        const insertion what = key_slots::insert(lanes, key, *mine);
         if (what != insertion::present) return what;
       } else {
         const Value before = this->value_of(lanes, *there);
         write(lanes, *mine, [&] { return f(before, value); });
-        if (this->slots_.replace(lanes, key, *there, *mine))
+        if (key_slots::replace(lanes, key, *there, *mine))
           return insertion::present;  // entry numbers are never reused, so the value has not changed since
       }
     }
@@ -212,16 +175,16 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     if (const auto there = this->find(lanes, key)) return {insertion::present, *there};
     const auto mine = store(lanes, value);
     if (!mine) return {insertion::full, value};
-    const auto done = this->slots_.insert_and_find(lanes, key, *mine);
+    const auto done = key_slots::insert_and_find(lanes, key, *mine);
     return {done.what, done.what == insertion::present ? this->value_of(lanes, done.value) : value};
   }
 
   /// Erases a key; false if it is absent. Its slot stays reserved for the key, and its entry unused, until a
   /// bulk call frees them.
-  ROOST_FN bool erase(const Key& key) const { return this->slots_.erase(key); }
+  ROOST_FN bool erase(const Key& key) const { return key_slots::erase(key); }
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
-    return this->slots_.erase(lanes, key);
+    return key_slots::erase(lanes, key);
   }
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);

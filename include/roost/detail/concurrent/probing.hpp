@@ -6,7 +6,7 @@
 #include "roost/detail/place/atomic.hpp"
 #include "roost/detail/place/lanes.hpp"
 #include "roost/detail/place/tuning.hpp"
-#include "roost/detail/table/probe.hpp"
+#include "roost/detail/table/ref.hpp"
 #include "roost/functional.hpp"
 #include "roost/lanes.hpp"
 #include "roost/operation.hpp"
@@ -142,15 +142,14 @@ struct probing::slot_word {
 /// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map exists
 /// and is not rehashed. Any number of threads may call them while others change the table.
 template <class Place, class Key, class Value>
-class probing::reader {
+class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, Value> {
+  using base = lookups<reader, Key, Value>;
+
  public:
-  using key_type = Key;
-  using value_type = Value;
-  using hit = detail::hit<Value>;
+  using typename base::hit;
   using slot = slot_word<Key, Value>;
   using word = typename slot::word;
   static constexpr int bucket_slots = detail::build_tuning<Place>::bucket_bytes / sizeof(word);
-  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
   static constexpr std::uint32_t sections = probing::sections;
 
   /// The slots that are read at once.
@@ -160,9 +159,9 @@ class probing::reader {
 
   ROOST_FN reader(bucket* buckets, const plan& p) : buckets_(buckets), plan_(p) {}
 
-  /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const { return detail::probe(*this, key); }
-  /// The same for lanes that share the work: all of them call it with the same key, and get the same answer.
+  using base::contains;
+  using base::find;
+  /// For lanes that share the work: all of them call it with the same key, and get the same answer.
   template <class Lanes>
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     found<Value> result;
@@ -174,22 +173,15 @@ class probing::reader {
     return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
-  /// The same for a thread whose neighbours look up other keys.
+  /// For a thread whose neighbours look up other keys.
   ROOST_FN found<Value> find(const warp_neighbours&, const Key& key) const {
     return detail::probe(*this, format_of_neighbours(), key);
   }
 
-  /// True if the key is present.
-  ROOST_FN bool contains(const Key& key) const { return detail::probe(*this, key).has_value(); }
   template <class Lanes>
   ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
     return find(lanes, key).has_value();
   }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
-
-  /// Prefetches a key's home bucket. Does nothing on a GPU, where other threads hide the latency.
-  ROOST_PREFETCH_FN void prefetch(const Key& key) const { fetch(start(key)); }
 
   /// Splits keys by the leading bits of their hash, which is the order of the buckets.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
@@ -203,10 +195,6 @@ class probing::reader {
 
   // Slots by number, for iteration and checks.
 
-  /// The slot of a key, or no_slot.
-  ROOST_FN std::uint64_t slot_of(const Key& key) const { return detail::probe(*this, key).slot; }
-  /// How many buckets a lookup of this key reads; 0 if the key is absent.
-  ROOST_FN std::uint32_t probes_of(const Key& key) const { return detail::probe(*this, key).probes; }
   ROOST_FN bool occupied(std::uint64_t number) const { return slot::is_there(word_at(number)); }
   /// Whether a slot belongs to a key, erased or not.
   ROOST_FN bool taken(std::uint64_t number) const { return !slot::is_free(word_at(number)); }

@@ -153,7 +153,8 @@ struct fill_regions {
     });
     team.add_near(*parts.inserted, inserted);
     team.sync();
-    write_out(team, parts.buckets, buckets, there, parts.changed);
+    write_changed(team, parts.buckets, buckets, there,
+                  [&](std::uint32_t b) { return parts.changed[b] != 0; });
     if (team.rank() == 0) {
       fetch_add(left.counts->inserted, std::uint64_t{*parts.inserted});
       if (*parts.freed != 0) fetch_add(left.counts->freed, std::uint64_t{*parts.freed});
@@ -273,12 +274,6 @@ auto wanted_of(const Stencil& stencil, std::size_t n, const char* where) {
   }
   return wanted_by<std::remove_const_t<decltype(sequence)>>{sequence};
 }
-
-template <class Wanted>
-struct is_wanted {
-  Wanted wanted;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return wanted(i) ? 1 : 0; }
-};
 
 template <class Table>
 struct is_taken {

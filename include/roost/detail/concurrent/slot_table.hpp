@@ -105,7 +105,7 @@ class slot_table {
     }
     if (first < n) put_part(n - first);
     std::size_t pairs = n;
-    if constexpr (!std::is_same_v<Wanted, all_wanted>) pairs = place.sum(n, is_wanted<Wanted>{wanted});
+    if constexpr (!std::is_same_v<Wanted, all_wanted>) pairs = place.sum(n, wanted);
     report.present = pairs - report.inserted - report.full;
     return report;
   }
@@ -114,20 +114,16 @@ class slot_table {
   std::size_t erase(const Place& place, const Keys& keys, bulk_options how) {
     const auto sequence = sequence_as<Key>(keys);
     array<bool, Place> erased(place, sequence.size());
-    const auto before = std::exchange(most_, std::nullopt);
-    probe_all(place, table(), bytes(), sequence, write_erased{erased.data()}, how);
-    const std::size_t count = place.sum(sequence.size(), is_value<bool>{erased.data(), true});
-    note_erased(before, count);
-    return count;
+    return noting_erased([&] {
+      probe_all(place, table(), bytes(), sequence, write_erased{erased.data()}, how);
+      return place.sum(sequence.size(), is_value<bool>{erased.data(), true});
+    });
   }
 
   /// `table`: the slots, as users see them.
   template <class Table, class F>
   std::size_t erase_if(const Place& place, const Table& table, const F& f) {
-    const auto before = std::exchange(most_, std::nullopt);
-    const std::size_t count = place.sum(capacity(), erase_slot_if<Table, F>{table, f});
-    note_erased(before, count);
-    return count;
+    return noting_erased([&] { return place.sum(capacity(), erase_slot_if<Table, F>{table, f}); });
   }
 
   void reserve(const Place& place, std::size_t n) {
@@ -210,9 +206,7 @@ class slot_table {
     if constexpr (Source::all) {
       if (goes_by_region(n, how) &&
           (asks_for_regions(how.path) || !options_.grows || room(true) >= expected)) {
-        if (const auto sum = put_by_region(place, source, change, left, how.path)) {
-          note_inserted(*sum);
-          report.inserted += sum->inserted;
+        if (const auto sum = put_by_region(place, source, change, left, how.path, report)) {
           report.path = path::regional;
           if (sum->left == 0) return;
           if (sum->left <= left.size())
@@ -266,7 +260,8 @@ class slot_table {
     const auto before = std::exchange(most_, std::nullopt);
     const counts sum = insert();
     most_ = before;
-    note_inserted(sum);
+    if (most_)
+      *most_ = {most_->live + sum.inserted, most_->erased - smaller<std::size_t>(most_->erased, sum.freed)};
     report.inserted += sum.inserted;
     return sum;
   }
@@ -286,7 +281,7 @@ class slot_table {
   /// region has too many pairs, as with many copies of few keys.
   template <class Source, class Change>
   std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change,
-                                      array<item, Place>& left, path way) {
+                                      array<item, Place>& left, path way, insert_report& report) {
     array<counts, Place> counted;
     std::optional<partitioned<item, Place>> parts;
     try {
@@ -301,23 +296,22 @@ class slot_table {
       if (asks_for_regions(way)) throw;
       return {};
     }
-    const auto before = std::exchange(most_, std::nullopt);
-    const bool sweeps = !before || before->erased != 0;
+    const bool sweeps = !most_ || most_->erased != 0;
     const pairs_of_partition<item> pairs{parts->items(), parts->begins(), parts->ends(), counted.data()};
-    const counts sum = fill(place, table(), pairs, change, false, sweeps, left, counted);
-    most_ = before;
+    const counts sum = noting_inserted(
+        report, [&] { return fill(place, table(), pairs, change, false, sweeps, left, counted); });
     if (sum.overflowed != 0) return {};
     return sum;
   }
 
-  void note_inserted(const counts& sum) {
-    if (most_)
-      *most_ = {most_->live + sum.inserted, most_->erased - smaller<std::size_t>(most_->erased, sum.freed)};
-  }
-
-  void note_erased(const std::optional<slots_in_use>& before, std::size_t erased) {
+  /// The same for erase(), which returns how many keys it has erased.
+  template <class Erase>
+  std::size_t noting_erased(const Erase& erase) {
+    const auto before = std::exchange(most_, std::nullopt);
+    const std::size_t erased = erase();
     most_ = before;
     if (most_) *most_ = {most_->live - smaller(most_->live, erased), most_->erased + erased};
+    return erased;
   }
 
   void count_slots(const Place& place) {
@@ -349,17 +343,16 @@ class slot_table {
     const bool pays =
         plan_.regions >= tuned::regions &&
         static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::regional_share;
-    return asks_for_regions(how.path) || (how.path == path::automatic && pays);
+    return detail::goes_by_region(how.path, pays);
   }
 
   /// Frees slots of erased keys, in place; not in regions that were full.
-  void sweep(const Place& place) {
+  void sweep(const Place& place, insert_report& report) {
     auto counted = zeros<counts>(place, 1);
     array<item, Place> left;
-    const auto before = std::exchange(most_, std::nullopt);
-    const counts sum = fill(place, table(), no_pairs(), keep(), false, true, left, counted);
-    most_ = before;
-    note_inserted(sum);
+    noting_inserted(report,
+                    [&] { return fill(place, table(), no_pairs(), keep(), false, true, left, counted); });
+    ++report.rehashes;
   }
 
   /// Makes room for `more` keys if there is less. Only maps that grow get more slots.
@@ -368,8 +361,7 @@ class slot_table {
     if (room() >= more) return;
     if (!options_.grows && most_->erased <= capacity() / 16) return;  // little to gain
     if (most_->erased != 0) {
-      sweep(place);
-      ++report.rehashes;
+      sweep(place, report);
       if (room() >= more) return;
     }
     count_slots(place);  // the bounds may be too high

@@ -80,51 +80,17 @@ struct apply_to_entries {
   }
 };
 
-/// Moves the values of the present keys to other entries, without gaps.
+/// Moves the value of a slot to the entry `number`.
 template <class Table, class Value>
-struct compact_entries {
-  static constexpr int threads = 256;
-  static constexpr std::uint32_t tile_slots = 2048;
-
+struct move_to_entry {
   Table table;
   const Value* source;
   Value* target;
-  std::uint64_t* taken;
 
-  struct pieces {
-    std::uint64_t* first;  // entry of the tile
-    std::uint32_t* count;
-  };
-  ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint64_t>(1), memory.take<std::uint32_t>(1)};
-  }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
-    using slot = typename Table::slot;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
-    const std::uint64_t first = tile * tile_slots;
-    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, table.capacity() - first));
-    if (team.rank() == 0) *parts.count = 0;
-    team.sync();
-    for_each_of(team, n, [&](std::uint32_t i) {
-      if (table.occupied(first + i)) team.fetch_add(*parts.count, 1u);
-    });
-    team.sync();
-    if (team.rank() == 0) {
-      *parts.first = fetch_add(*taken, std::uint64_t{*parts.count});
-      *parts.count = 0;
-    }
-    team.sync();
-    for_each_of(team, n, [&](std::uint32_t i) {
-      if (!table.occupied(first + i)) return;
-      const std::uint64_t number = *parts.first + team.fetch_add(*parts.count, 1u);
-      target[number] = source[table.value_at(first + i)];
-      auto* const word =
-          &table.region_of(0)[(first + i) / Table::bucket_slots].slots[(first + i) % Table::bucket_slots];
-      shared_access::set_value(word, slot::value_part(static_cast<typename Table::value_type>(number)));
-    });
+  ROOST_FN void operator()(std::uint64_t number, std::uint64_t slot) const {
+    target[number] = source[table.value_at(slot)];
+    auto* const word = &table.region_of(0)[slot / Table::bucket_slots].slots[slot % Table::bucket_slots];
+    shared_access::set_value(word, Table::slot::value_part(static_cast<typename Table::value_type>(number)));
   }
 };
 
@@ -175,12 +141,13 @@ class values_in_entries {
     const bool enough = n <= live || has_entries(n - live, taken(place));
     array<Value, Place> more(place, enough ? 0 : entries_for(static_cast<double>(n)));
     table.reserve(place, n);
-    if (!enough) move(place, table, std::move(more));
+    if (!enough) move(place, table, std::move(more), live);
   }
   void rehash(const Place& place, slots& table, std::size_t n) {
-    array<Value, Place> others(place, entries_for(static_cast<double>(std::max(n, table.size(place)))));
+    const std::size_t live = table.size(place);
+    array<Value, Place> others(place, entries_for(static_cast<double>(std::max(n, live))));
     table.move_to(place, static_cast<double>(n));
-    move(place, table, std::move(others));
+    move(place, table, std::move(others), live);
   }
 
   /// Each pair takes an entry. If there are too few for the batch, the values are first moved to a new array.
@@ -216,12 +183,12 @@ class values_in_entries {
     return n <= values_.size() && taken + n + values_.size() / 8 <= values_.size();
   }
 
-  /// Moves the values of the present keys.
-  void move(const Place& place, const slots& table, array<Value, Place> others) {
-    using kernel = compact_entries<typename slots::table_type, Value>;
-    place.fill(taken_.data(), 0, taken_.bytes());
-    const kernel run{table.table(), values_.data(), others.data(), taken_.data()};
-    place.launch(ceil_div<std::size_t>(table.capacity(), kernel::tile_slots), scratch_bytes_of(run), run);
+  /// Moves the values of the `live` present keys to other entries, without gaps.
+  void move(const Place& place, const slots& table, array<Value, Place> others, std::size_t live) {
+    using table_type = typename slots::table_type;
+    select(place, table.capacity(), is_occupied<table_type>{table.table()},
+           move_to_entry<table_type, Value>{table.table(), values_.data(), others.data()});
+    write_one(place, taken_.data(), std::uint64_t{live});
     values_ = std::move(others);
   }
 
@@ -240,9 +207,9 @@ class values_in_entries {
                               " values; with keys of 4 bytes there are at most 2^32; insert fewer at once"});
       }
       // Moving the values to the same number of entries is worthwhile only if it frees an eighth of them.
-      move(place, table, array<Value, Place>(place, first + n <= room - room / 4 ? room : more));
+      move(place, table, array<Value, Place>(place, first + n <= room - room / 4 ? room : more), first);
     }
-    write_numbers(place, 1, number<std::uint64_t>{first + n}, taken_.data());
+    write_one(place, taken_.data(), first + n);
     return first;
   }
 

@@ -145,10 +145,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
 
   // Slots by number, for iteration and checks.
 
-  ROOST_FN bool occupied(std::uint64_t slot) const {
-    return !same_key(key_at(slot),
-                     empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)));
-  }
+  ROOST_FN bool occupied(std::uint64_t slot) const { return !same_key(key_at(slot), empty_key_of(slot)); }
   ROOST_FN const Key& key_at(std::uint64_t slot) const {
     return buckets_[slot / bucket_slots].keys.key[slot % bucket_slots];
   }
@@ -167,10 +164,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     buckets_[slot / bucket_slots].set(static_cast<int>(slot % bucket_slots), item);
   }
   /// Empties a slot. A bucket of empty slots has not overflowed.
-  ROOST_FN void clear(std::uint64_t slot) const {
-    set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)),
-                                Value{}));
-  }
+  ROOST_FN void clear(std::uint64_t slot) const { set(slot, detail::make_pair(empty_key_of(slot), Value{})); }
 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; a bucket that has not overflowed is
   // the last one.
@@ -231,6 +225,11 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
  private:
   template <class P, class K, class V, bool Small, class Items>
   friend struct bucketed::builder;
+
+  /// What a slot holds if it is empty.
+  ROOST_FN Key empty_key_of(std::uint64_t slot) const {
+    return empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_));
+  }
 
   struct bucket_of_key {
     std::uint32_t region;
@@ -337,16 +336,10 @@ struct bucketed::builder {
   table<Place, Key, Value> target;
   detail::region_items<item, Items> source;
 
-  struct pieces {
+  struct pieces : detail::region_pieces {
     static constexpr std::uint32_t unit_slots = bucket::slots;
     static constexpr std::uint32_t count_mask = ~0u;
 
-    std::uint64_t slots;  // of the region
-    std::uint32_t strays_most;
-    std::uint32_t* count;   // of each bucket: pairs that have tried it
-    std::uint32_t* placed;  // of the region
-    std::uint32_t* strays;  // how many pairs found their home bucket full,
-    std::uint32_t* stray;   // and which
     bucket* buckets;
     std::uint32_t* owner;  // in place of the buckets: the number of each slot's item
 
@@ -361,10 +354,7 @@ struct bucketed::builder {
     pieces parts;
     parts.slots = std::uint64_t{target.region_buckets_} * slots_of_bucket;
     parts.strays_most = target.region_buckets_ * slots_of_bucket / 2;
-    parts.count = memory.take<std::uint32_t>(target.region_buckets_);
-    parts.placed = memory.take<std::uint32_t>(1);
-    parts.strays = memory.take<std::uint32_t>(1);
-    parts.stray = memory.take<std::uint32_t>(parts.strays_most);
+    parts.take(memory, target.region_buckets_);
     const std::size_t bytes =
         detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * target.region_buckets_;
     parts.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));

@@ -177,9 +177,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   // Slots by number, for iteration and checks.
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
-    if (slot >= stash_begin())
-      return !same_key(stash_[slot - stash_begin()].key,
-                       empty_.of(static_cast<std::uint32_t>((slot - stash_begin()) / region_stash_)));
+    if (slot >= stash_begin()) return !same_key(stash_[slot - stash_begin()].key, empty_key_of(slot));
     return with_format([&](auto format) {
       return tag_at<decltype(format)>(sectors_[slot / format().slots].word,
                                       static_cast<int>(slot % format().slots)) != format().empty_tag();
@@ -215,8 +213,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   /// Empties a slot of the stash; for the first slot of a sector, the whole sector.
   ROOST_FN void clear(std::uint64_t slot) const {
     if (slot >= stash_begin()) {
-      stash_[slot - stash_begin()].key =
-          empty_.of(static_cast<std::uint32_t>((slot - stash_begin()) / region_stash_));
+      stash_[slot - stash_begin()].key = empty_key_of(slot);
       return;
     }
     with_format([&](auto format) {
@@ -398,6 +395,11 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   ROOST_FN std::uint64_t stash_begin() const {
     return with_format(
         [&](auto format) { return all_sectors_ * static_cast<std::uint64_t>(format().slots); });
+  }
+
+  /// What a slot of the stash holds if it is empty.
+  ROOST_FN Key empty_key_of(std::uint64_t slot) const {
+    return empty_.of(static_cast<std::uint32_t>((slot - stash_begin()) / region_stash_));
   }
 
   // The remainder also determines the distance between a pair's tries, and its mark.

@@ -22,23 +22,17 @@ struct compact::builder {
 
   /// The pieces of scratch for one format.
   template <class Format>
-  struct pieces {
+  struct pieces : detail::region_pieces {
     static constexpr detail::sector_format format = Format()();
     using tag_type = std::conditional_t<(format.tag_bits <= 16), std::uint16_t, hash_type>;
     static constexpr auto unit_slots = static_cast<std::uint32_t>(format.slots);
-    static constexpr int marks_at = 24;  // of a sector's count
+    static constexpr int marks_at = 24;  // the marks of a sector are in the highest bits of its count
     static constexpr std::uint32_t count_mask = (1u << marks_at) - 1;
 
-    std::uint64_t slots;  // of the region
     std::uint32_t sectors;
-    std::uint32_t strays_most;
-    std::uint32_t* count;   // of each sector: pairs that have tried it; in the highest bits its marks
-    std::uint32_t* placed;  // of the region
-    std::uint32_t* strays;  // how many pairs found their home full,
-    std::uint32_t* stray;   // and which
-    std::uint32_t* stash;   // the stash, of numbers of pairs
-    tag_type* tag;          // of each slot
-    Value* value;           // of each slot
+    std::uint32_t* stash;  // the stash, of numbers of pairs
+    tag_type* tag;         // of each slot
+    Value* value;          // of each slot
 
     /// Where the tags and values of slots are stored. The threads of a block work on neighbouring sectors,
     /// whose accesses must not conflict.
@@ -84,10 +78,7 @@ struct compact::builder {
     parts.slots = std::uint64_t{all} + target.region_stash_;
     parts.sectors = target.region_sectors_;
     parts.strays_most = all / 6 + 32;
-    parts.count = memory.take<std::uint32_t>(target.region_sectors_);
-    parts.placed = memory.take<std::uint32_t>(1);
-    parts.strays = memory.take<std::uint32_t>(1);
-    parts.stray = memory.take<std::uint32_t>(parts.strays_most);
+    parts.take(memory, target.region_sectors_);
     parts.stash = memory.take<std::uint32_t>(target.region_stash_);
     parts.tag = memory.take<typename my_pieces::tag_type>(all);
     parts.value = memory.take<Value>(table_type::value_bytes == 0 ? 0 : all);

@@ -13,15 +13,13 @@ namespace roost::detail {
 /// Fills the units of regions [first, first + regions) of a table with items.
 template <class Table, class Items>
 struct unit_fill {
-  static constexpr std::uint64_t failed = ~std::uint64_t{0};
-
   Table table;
   Items items;
   std::uint32_t count;  // of items
   std::uint32_t first, regions;
-  std::uint8_t* come;    // of each unit: pairs whose home it is
-  std::uint32_t* stray;  // pairs whose home is full
+  std::uint8_t* come;  // of each unit: pairs whose home it is
   std::uint32_t strays_most;
+  std::uint32_t* stray;  // pairs whose home is full
 
   unit_fill(const Table& target, const Items& source, std::uint32_t n, std::uint32_t first_region,
             std::uint32_t region_count, scratch_memory& memory)
@@ -31,24 +29,24 @@ struct unit_fill {
         first(first_region),
         regions(region_count),
         come(memory.take<std::uint8_t>(units())),
-        stray(nullptr),
-        strays_most(static_cast<std::uint32_t>(units() * 2)) {
-    stray = memory.take<std::uint32_t>(strays_most);
-  }
+        strays_most(static_cast<std::uint32_t>(units() * 2)),
+        stray(memory.take<std::uint32_t>(strays_most)) {}
 
   std::uint64_t units() const { return std::uint64_t{regions} * table.region_units(); }
 
-  /// Returns the number of keys, or `failed` if there are too many. First tries as if all keys were distinct;
-  /// if they are not, inserts item by item, so that the first item of a key wins.
-  std::uint64_t run() const {
+  /// Counts the keys, or that there are too many. First tries as if all keys were distinct; if they are not,
+  /// inserts item by item, so that the first item of a key wins.
+  void run(build_counts& counts) const {
     std::uint64_t placed = failed;
     run_on_host(table, [self = *this, &placed](auto format) {
       placed = self.count_in(format) ? self.count : self.insert_each(format);
     });
-    return placed;
+    add_to(counts, placed != failed, placed);
   }
 
  private:
+  static constexpr std::uint64_t failed = ~std::uint64_t{0};
+
   /// False if there is a duplicate key, or if too many pairs share a home.
   template <class Format>
   bool count_in(Format format) const {
@@ -90,15 +88,6 @@ struct unit_fill {
   }
 };
 
-/// Adds what a team of a host build has counted.
-inline void add_to(build_counts& counts, std::uint64_t placed) {
-  if (placed == ~std::uint64_t{0}) {
-    fetch_add(counts.overfull, std::uint64_t{1});
-  } else {
-    fetch_add(counts.placed, placed);
-  }
-}
-
 /// Builds a whole table directly from the input: moving the pairs into regions first would take longer.
 template <class Table, class Source>
 struct build_unparted {
@@ -112,7 +101,7 @@ struct build_unparted {
   template <class Team>
   void operator()(const Team&, std::size_t, std::byte* memory) const {
     scratch_memory all(memory);
-    add_to(*counts, scratch(all).run());
+    scratch(all).run(*counts);
   }
 };
 
@@ -131,13 +120,14 @@ struct fill_units {
     if (source.lack_some()) return;
     const auto region = static_cast<std::uint32_t>(source.from + index);
     const std::uint64_t count = source.count(region);
+    if (count > no_owner) return add_to(*source.counts, false, 0);
     scratch_memory all(memory);
     auto [units, fill] = scratch(all);
     fill.table = table.with_region_at(region, units);
     fill.items = source.first(region);
     fill.count = static_cast<std::uint32_t>(count);
     fill.first = region;
-    add_to(*source.counts, count > no_owner ? fill.failed : fill.run());
+    fill.run(*source.counts);
     write_out(team, units, table.region_units(), table.region_begin(region));
   }
 };

@@ -19,6 +19,15 @@ struct build_counts {
   ROOST_FN bool failed() const { return overfull != 0 || overflowed != 0; }
 };
 
+/// Adds what a team has built: `placed` pairs, or a region that was overfull.
+ROOST_FN void add_to(build_counts& counts, bool built, std::uint64_t placed) {
+  if (built) {
+    fetch_add(counts.placed, placed);
+  } else {
+    fetch_add(counts.overfull, std::uint64_t{1});
+  }
+}
+
 /// The state of a build, in memory of the place.
 struct build_state {
   build_counts counts;
@@ -124,6 +133,23 @@ struct region_items {
   ROOST_FN std::uint64_t count(std::size_t region) const { return ends[region] - begins[region]; }
 };
 
+/// The pieces of scratch that region_build uses; those of a layout have more. A unit is a sector or a bucket.
+struct region_pieces {
+  std::uint64_t slots;  // of the region
+  std::uint32_t strays_most;
+  std::uint32_t* count;   // of each unit: pairs that have tried it
+  std::uint32_t* placed;  // of the region
+  std::uint32_t* strays;  // how many pairs found their home full,
+  std::uint32_t* stray;   // and which
+
+  ROOST_FN void take(scratch_memory& memory, std::uint32_t units) {
+    count = memory.take<std::uint32_t>(units);
+    placed = memory.take<std::uint32_t>(1);
+    strays = memory.take<std::uint32_t>(1);
+    stray = memory.take<std::uint32_t>(strays_most);
+  }
+};
+
 /// Builds a region in a team's scratch memory. The fast algorithm is for distinct keys: a counter for each
 /// unit (a sector, a bucket) assigns its slots, and pairs whose home is full (strays) probe further. If that
 /// fails, keys claim slots one by one, which handles any number of copies of a key.
@@ -154,12 +180,7 @@ class region_build {
       good = place_by_claims();
       placed = *my_.placed;
     }
-    if (team_.rank() != 0) return;
-    if (good) {
-      fetch_add(layout_.source.counts->placed, placed);
-    } else {
-      fetch_add(layout_.source.counts->overfull, std::uint64_t{1});
-    }
+    if (team_.rank() == 0) add_to(*layout_.source.counts, good, placed);
   }
 
  private:

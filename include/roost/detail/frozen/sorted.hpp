@@ -14,17 +14,6 @@
 namespace roost {
 namespace detail {
 
-template <class Source, class Key, class Value>
-struct write_pair {
-  Source source;
-  Key* keys;
-  Value* values;
-  ROOST_FN void operator()(std::size_t i) const {
-    keys[i] = source.keys[i];
-    values[i] = source.values[i];
-  }
-};
-
 template <class Key>
 struct not_ascending {
   const Key* keys;
@@ -40,26 +29,21 @@ std::size_t sort_unique(const host& place, const Source& source, Key* keys, Valu
   };
   const std::size_t n = source.size();
   array<numbered, host> order(place, n);
-  place.for_each(n, [&](std::size_t i) { order.data()[i] = {source.keys[i], i}; });
+  place.for_each(n, [&](std::size_t i) { order[i] = {source.keys[i], i}; });
   const auto less = [](const numbered& a, const numbered& b) {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
   };
-#if ROOST_TSAN
-  std::sort(order.begin(), order.end(),
-            less);  // ThreadSanitizer does not see how oneTBB's library orders its tasks
-#else
-  if (place.threads() == 1) {
+  if (ROOST_TSAN || place.threads() == 1) {  // ThreadSanitizer does not see how oneTBB orders its tasks
     std::sort(order.begin(), order.end(), less);
   } else {
     place.execute([&] { tbb::parallel_sort(order.begin(), order.end(), less); });
   }
-#endif
   const auto last = std::unique(order.begin(), order.end(),
                                 [](const numbered& a, const numbered& b) { return a.key == b.key; });
   const auto size = static_cast<std::size_t>(last - order.begin());
   place.for_each(size, [&](std::size_t i) {
-    keys[i] = order.data()[i].key;
-    values[i] = source.values[order.data()[i].position];
+    keys[i] = order[i].key;
+    values[i] = source.values[order[i].position];
   });
   return size;
 }
@@ -80,7 +64,8 @@ std::size_t sort_unique(const cuda& place, const Source& source, Key* keys, Valu
     keys_in = source.keys.first;
     values_in = source.values.first;
   } else {
-    place.for_each(n, write_pair<Source, Key, Value>{source, keys_between.data(), values_between.data()});
+    write_numbers(place, n, element<decltype(source.keys)>{source.keys}, keys_between.data());
+    write_numbers(place, n, element<decltype(source.values)>{source.values}, values_between.data());
   }
   const auto sort = [&](void* scratch, std::size_t& bytes, const Key* from_keys, Key* to_keys,
                         const Value* from_values, Value* to_values) {

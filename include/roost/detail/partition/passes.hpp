@@ -350,21 +350,16 @@ void partitioned<Item, Place>::restore_each(const Place& place, const Source& so
 
 template <class Place, class Keys>
 auto partition(const Place& place, const Keys& keys, partition_options options) {
-  const detail::alone<detail::sequence_of<Keys>> source{detail::as_sequence(keys)};
-  return detail::checked_partition<pair<detail::element_of<Keys>, none>>(place, source, options);
+  using key = detail::element_of<Keys>;
+  return detail::checked_partition<pair<key, none>>(place, detail::alone_as<key>(keys), options);
 }
 
 template <class Place, class Keys, class Values>
   requires(!std::is_same_v<Values, partition_options>)
 auto partition(const Place& place, const Keys& keys, const Values& values, partition_options options) {
-  const detail::zipped<detail::sequence_of<Keys>, detail::sequence_of<Values>> source{
-      detail::as_sequence(keys), detail::as_sequence(values)};
-  if (source.keys.size() != source.values.size()) {
-    detail::raise<invalid_argument>({"roost::partition: ", source.keys.size(), " keys but ",
-                                     source.values.size(), " values; give one value a key"});
-  }
-  return detail::checked_partition<pair<detail::element_of<Keys>, detail::element_of<Values>>>(place, source,
-                                                                                               options);
+  using item = pair<detail::element_of<Keys>, detail::element_of<Values>>;
+  return detail::checked_partition<item>(place, detail::zip_checked(keys, values, "roost::partition"),
+                                         options);
 }
 
 }  // namespace roost

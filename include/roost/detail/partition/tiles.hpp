@@ -245,9 +245,8 @@ struct scatter_tiles {
   RegionOf region_of;
   tile_map tiles;
   partition_pass pass;
-  Cursors cursors;  // where the next items are written
-  std::uint64_t
-      capacity;  // of each child with slack: child c has [c * capacity, (c + 1) * capacity); 0: exact
+  Cursors cursors;         // where the next items are written
+  std::uint64_t capacity;  // of each child with slack, so that child c begins at c * capacity; 0: exact
   Item* out;
   std::uint32_t* overflowed;  // counts tiles that found a child full; items past its end are not written
   Back back;
@@ -448,8 +447,7 @@ struct restore_tiles {
   static constexpr int threads = partition_tuning<cuda>::threads;
   static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Result));
   static constexpr bool gathers = sizeof(Result) <= 256;  // in scratch memory; larger ones go one by one
-  static constexpr bool large_scratch =
-      gathers && sizeof(Result) > 8;  // tiles are as large as their items allow
+  static constexpr bool large_scratch = gathers && sizeof(Result) > 8;  // a tile fits its items, not these
   Source source;
   To target;
   tile_map tiles;

@@ -23,7 +23,7 @@
 #endif
 
 // Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. They are relaxed,
-// except those with acquire, release or first in their names: a slot contains all that its reader needs. A
+// except those with acquire or release in their names: a slot contains all that its reader needs. A
 // slot is changed as a whole and in halves; on every processor that roost supports, accesses of both sizes to
 // one aligned slot are atomic with respect to each other.
 
@@ -150,12 +150,8 @@ struct shared_access {
             : "l"(position), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
             : "memory");
         return before;
-      } else if constexpr (sizeof(Word) == 8) {
-        using bits = unsigned long long;
-        return static_cast<Word>(atomicCAS(reinterpret_cast<bits*>(position), static_cast<bits>(expected),
-                                           static_cast<bits>(desired)));
       } else {
-        return atomicCAS(position, expected, desired);
+        return atomicCAS(atomic_at(*position), expected, desired);
       }
 #else
       if constexpr (sizeof(Word) == 16) {
@@ -254,8 +250,8 @@ struct shared_access {
   }
 
   /// Compare-and-swap with acquire order.
-  ROOST_FN static std::uint32_t compare_exchange_first(std::uint32_t* position, std::uint32_t expected,
-                                                       std::uint32_t desired) {
+  ROOST_FN static std::uint32_t compare_exchange_acquire(std::uint32_t* position, std::uint32_t expected,
+                                                         std::uint32_t desired) {
 #if ROOST_ON_DEVICE
     std::uint32_t before;
     asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], %2, %3;"

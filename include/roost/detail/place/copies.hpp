@@ -91,36 +91,29 @@ ROOST_FN void copy_in(const Team& team, const T* source, std::uint32_t n, T* tar
   for_each_of(team, n, [&](std::uint32_t i) { target[i] = load(source + i); });
 }
 
-/// Writes a team's results from its scratch to memory.
-template <class Team, class T>
-ROOST_FN void write_out([[maybe_unused]] const Team& team, const T* source, std::uint32_t n, T* target) {
+/// Writes those of a team's results in scratch for which is_changed(i) to memory. A host writes all of them,
+/// since whole runs of cache lines bypass its cache.
+template <class Team, class T, class IsChanged>
+ROOST_FN void write_changed([[maybe_unused]] const Team& team, const T* source, std::uint32_t n, T* target,
+                            [[maybe_unused]] const IsChanged& is_changed) {
 #if ROOST_ON_DEVICE
   static_assert(alignof(T) % 16 == 0);
+  constexpr std::uint32_t pieces = sizeof(T) / sizeof(uint4);
   const uint4* const pieces_in = reinterpret_cast<const uint4*>(source);
   uint4* const pieces_out = reinterpret_cast<uint4*>(target);
-  for_each_of(team, static_cast<std::uint32_t>(n * sizeof(T) / sizeof(uint4)),
-              [&](std::uint32_t i) { pieces_out[i] = pieces_in[i]; });
+  for_each_of(team, n * pieces, [&](std::uint32_t i) {
+    if (is_changed(i / pieces)) pieces_out[i] = pieces_in[i];
+  });
 #else
   copy_past_cache(target, source, n * sizeof(T));
   past_cache_done();
 #endif
 }
 
-/// The same if only some elements were changed. A host writes all of them, since whole runs of cache lines
-/// bypass its cache.
+/// Writes all of them.
 template <class Team, class T>
-ROOST_FN void write_out(const Team& team, const T* source, std::uint32_t n, T* target,
-                        [[maybe_unused]] const std::uint8_t* changed) {
-#if ROOST_ON_DEVICE
-  constexpr std::uint32_t pieces = sizeof(T) / sizeof(uint4);
-  const uint4* const pieces_in = reinterpret_cast<const uint4*>(source);
-  uint4* const pieces_out = reinterpret_cast<uint4*>(target);
-  for_each_of(team, n * pieces, [&](std::uint32_t i) {
-    if (changed[i / pieces]) pieces_out[i] = pieces_in[i];
-  });
-#else
-  write_out(team, source, n, target);
-#endif
+ROOST_FN void write_out(const Team& team, const T* source, std::uint32_t n, T* target) {
+  write_changed(team, source, n, target, [](std::uint32_t) { return true; });
 }
 
 /// Sets n words of scratch, a multiple of 4.

@@ -172,16 +172,6 @@ __global__ void for_each_kernel(std::size_t n, const F f) {
   if (i < n) f(i);
 }
 
-/// How many teams a multiprocessor should run at once, if a kernel specifies it.
-template <class Kernel>
-constexpr int teams_at_once = [] {
-  if constexpr (requires { Kernel::teams_at_once; }) {
-    return Kernel::teams_at_once;
-  } else {
-    return 1;
-  }
-}();
-
 /// `report`: none, or one cuda_report.
 template <class Kernel, class... Report>
 __global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>)

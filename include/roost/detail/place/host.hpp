@@ -259,7 +259,7 @@ void host::for_each(std::size_t n, const F& f) const {
 }
 
 template <class Kernel>
-void host::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const {
+void host::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel, report) const {
   detail::for_each_piece(*state_->arena, teams, 1, [&](std::size_t first, std::size_t last) {
     const detail::host_scratch scratch(*this, scratch_bytes);
     for (std::size_t i = first; i < last; ++i) kernel(detail::serial_team{}, i, scratch.get());

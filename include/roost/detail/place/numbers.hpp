@@ -13,6 +13,13 @@ struct number {
   ROOST_FN T operator()(std::size_t i) const { return static_cast<T>(first + i); }
 };
 
+/// value
+template <class T>
+struct constant {
+  T value;
+  ROOST_FN T operator()(std::size_t) const { return value; }
+};
+
 /// elements[i]
 template <class Elements>
 struct element {
@@ -76,6 +83,11 @@ struct write_number {
 template <class Place, class F, class T>
 void write_numbers(const Place& place, std::size_t n, const F& f, T* target) {
   place.for_each(n, write_number<F, T>{f, target});
+}
+/// *target = value
+template <class Place, class T>
+void write_one(const Place& place, T* target, const T& value) {
+  write_numbers(place, 1, constant<T>{value}, target);
 }
 
 // Binary search.

@@ -142,9 +142,13 @@ ROOST_FN void wait_for_all_blocks(std::uint32_t* barrier) {
 }
 #endif
 
-/// cuda's team: a block of `Size` threads.
+/// cuda's team: a block of `Size` threads. (The compiler's host pass names its members, but never runs them.)
 template <int Size>
-struct block_team {
+struct block_team
+#if !ROOST_ON_DEVICE
+    : serial_team
+#endif
+{
   using place = roost::cuda;
   static constexpr int size = Size;
   static constexpr int near_size = 32;
@@ -200,12 +204,10 @@ struct block_team {
 
   template <class T>
   ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
-    if constexpr (sizeof(T) == 8) {
-      using bits = unsigned long long;
-      return static_cast<T>(
-          atomicCAS(reinterpret_cast<bits*>(&word), static_cast<bits>(expected), static_cast<bits>(desired)));
-    } else {
+    if constexpr (sizeof(T) == 2) {
       return atomicCAS(&word, expected, desired);
+    } else {
+      return atomicCAS(atomic_at(word), expected, desired);
     }
   }
 
@@ -229,35 +231,6 @@ struct block_team {
     }
     __syncthreads();
   }
-#else  // named by the compiler's host pass, never run there
-  ROOST_FN int rank() const { return 0; }
-  ROOST_FN void sync() const {}
-  ROOST_FN bool any(bool mine) const { return mine; }
-  template <class T>
-  ROOST_FN T read(const T& word) const {
-    return word;
-  }
-  template <class T>
-  ROOST_FN T fetch_add(T& word, T) const {
-    return word;
-  }
-  ROOST_FN void sync_near() const {}
-  ROOST_FN std::uint32_t ballot_near(bool) const { return 0; }
-  ROOST_FN void add_near(std::uint32_t&, std::uint32_t) const {}
-  ROOST_FN void fetch_min_near(std::uint32_t&, std::uint32_t) const {}
-  template <class T>
-  ROOST_FN void exchange(T&, T) const {}
-  template <class T>
-  ROOST_FN T fetch_min(T& word, T) const {
-    return word;
-  }
-  template <class T>
-  ROOST_FN void fetch_or(T&, T) const {}
-  template <class T>
-  ROOST_FN T compare_exchange(T& word, T, T) const {
-    return word;
-  }
-  ROOST_FN void exclusive_scan(const std::uint32_t*, std::uint32_t*, std::uint32_t) const {}
 #endif
 };
 
@@ -395,6 +368,17 @@ std::size_t scratch_bytes_of(const Kernel& kernel) {
   if constexpr (requires { kernel.scratch(counted); }) static_cast<void>(kernel.scratch(counted));
   return counted.used();
 }
+
+/// How many teams a multiprocessor should run at once, if a kernel (or an answer of a bulk call) specifies
+/// it.
+template <class Kernel>
+constexpr int teams_at_once = [] {
+  if constexpr (requires { Kernel::teams_at_once; }) {
+    return Kernel::teams_at_once;
+  } else {
+    return 1;
+  }
+}();
 
 /// A kernel and its number of teams: one of several kernels that run in order. Its needed(), called after the
 /// previous kernels, may say that it has nothing to do; the kernel must not change what that depends on.

@@ -127,8 +127,8 @@ template <>
 struct change_tuning<cuda> {
   static constexpr std::uint32_t tile = 2048;  // pairs that a team inserts one by one, at most
   static constexpr std::size_t teams = 4224;   // that share a batch, if there is a pair for each worker
-  static constexpr std::uint32_t small_buckets =
-      7;  // adding up copies in a small table first, of eight times as many buckets
+  // Copies are first added up in a small table of eight times as many buckets; 0: they are not.
+  static constexpr std::uint32_t small_buckets = 7;
   // By region: tables of at least this many regions, for batches of at least an eighth of the slots.
   static constexpr std::uint32_t regions = 1024;
   static constexpr std::size_t regional_share = 8;
@@ -157,11 +157,10 @@ struct group_tuning<cuda> {
   static constexpr std::size_t held_most = 4;               // items of a worker
   static constexpr std::size_t numbering_bytes = 72 << 10;  // that a team numbers keys in
   static constexpr std::size_t numbering_held_most = 8;
-  static constexpr std::uint32_t sample = 8192;       // items that are sampled for frequent keys,
-  static constexpr std::uint32_t tiles_most = 16;     // keys with more tiles than this are frequent
-  static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
-  static constexpr std::size_t tried_most =
-      1 << 23;  // keys that are numbered, items that are grouped, unsampled
+  static constexpr std::uint32_t sample = 8192;        // items that are sampled for frequent keys,
+  static constexpr std::uint32_t tiles_most = 16;      // keys with more tiles than this are frequent
+  static constexpr std::uint32_t expand_tile = 2048;   // matches of a team
+  static constexpr std::size_t tried_most = 1 << 23;   // keys to number, items to group, without a sample
   static constexpr std::size_t tables_most = 1 << 18;  // items that are added to tables in device memory
   static constexpr std::size_t table_keys = 512;       // of each, about
   static constexpr int table_threads = 512;
@@ -252,15 +251,14 @@ struct shards_tuning;
 
 template <>
 struct shards_tuning<cuda> {
-  static constexpr std::size_t queries =
-      1 << 21;  // of a shard; from this number on they are sent to the shards that own their keys
+  // From this number of queries of a shard on, they are sent to the shards that own their keys.
+  static constexpr std::size_t queries = 1 << 21;
   static constexpr std::size_t sampled_from = 1 << 23;  // queries; fewer are sent before the sample is read
   static constexpr std::size_t scratch_bytes = std::size_t{8} << 30;
   static constexpr std::size_t range_bytes = 16 << 20;  // of queries that are sent while others are answered
   static constexpr std::uint32_t ranges_most = 6;
-  static constexpr std::uint32_t batches = 4;  // of shards, that a launch answers
-  static constexpr std::size_t build_pairs = 1
-                                             << 16;  // from which on a build works while pairs are being sent
+  static constexpr std::uint32_t batches = 4;          // of shards, that a launch answers
+  static constexpr std::size_t build_pairs = 1 << 16;  // from which on it builds while pairs are being sent
 };
 
 template <>

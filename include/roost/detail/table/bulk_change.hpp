@@ -248,13 +248,9 @@ struct write_erased {
 template <class T>
 ROOST_FN void store_whole(T* target, const T& value) {
 #if ROOST_ON_DEVICE
-  using word = std::conditional_t<alignof(T) == 8, std::uint64_t,
-                                  std::conditional_t<alignof(T) == 4, std::uint32_t, std::uint8_t>>;
-  constexpr int words = sizeof(T) / sizeof(word);
-  word bits[words];
-  memcpy(bits, &value, sizeof(T));
   ROOST_UNROLL
-  for (int i = 0; i < words; ++i) reinterpret_cast<word*>(target)[i] = bits[i];
+  for (int i = 0; i < static_cast<int>(value_pieces<T>::count); ++i)
+    value_pieces<T>::copy(&value, target, static_cast<std::size_t>(i));
 #else
   *target = value;
 #endif

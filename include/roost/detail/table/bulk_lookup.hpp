@@ -112,9 +112,19 @@ ROOST_FN typename Answer::result answer_one(const Table& table, const Query& que
   }
 }
 
-/// How a batch is processed: see driver.
+/// The driver for a tile: of queries by region, or of direct queries of a table that does not fit in the
+/// cache.
 template <class Place, class Table, class Answer, bool ByRegion>
-constexpr driver driver_for = changes<Answer> ? driver::one_by_one : driver_of<Place, Table, ByRegion>;
+constexpr driver driver_for = [] {
+  if constexpr (changes<Answer> || !has_steps<Table>) {
+    return driver::one_by_one;
+  } else if constexpr (find_tuning<Place>::defers) {
+    return Table::defers ? driver::deferred : driver::one_by_one;
+  } else {
+    return (ByRegion ? Table::interleaves_by_region : Table::interleaves_directly) ? driver::interleaved
+                                                                                   : driver::one_by_one;
+  }
+}();
 
 /// The same for direct lookups in a table that fits in the cache.
 template <class Place, class Table, class Answer>
@@ -141,8 +151,8 @@ ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& q
       if constexpr (ahead != 0) {
         if (i + ahead < n) table.prefetch(key_of_query(queries[first + i + ahead]));
       }
-      const std::remove_cvref_t<decltype(queries[0])> query =
-          queries[first + i];  // a copy: changes might change what a reference shows
+      // A copy: changes might change what a reference shows.
+      const std::remove_cvref_t<decltype(queries[0])> query = queries[first + i];
       put(first + i, answer_one(table, query, answer));
     });
   } else {
@@ -191,21 +201,11 @@ ROOST_FN auto put_for(const answers_from<Answer>& target) {
   }
 }
 
-/// How many teams a multiprocessor should run at once, if an answer specifies it.
-template <class Answer>
-constexpr int teams_at_once_for = [] {
-  if constexpr (requires { Answer::teams_at_once; }) {
-    return Answer::teams_at_once;
-  } else {
-    return 1;
-  }
-}();
-
 /// The direct path.
 template <class Place, class Ref, class Queries, class Answer, driver Driver>
 struct probe_tiles {
   static constexpr int threads = find_tuning<cuda>::threads;
-  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr int teams_at_once = detail::teams_at_once<Answer>;
   static constexpr std::uint32_t tile = find_tuning<Place>::tile(Driver, false);
 
   Ref ref;
@@ -290,7 +290,7 @@ template <class Place, class Ref, class Query, class Answer, std::uint32_t Batch
 struct probe_region_tiles {
   static constexpr driver chosen = driver_for<Place, Ref, Answer, true>;
   static constexpr int threads = find_tuning<cuda>::threads;
-  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr int teams_at_once = detail::teams_at_once<Answer>;
   static constexpr std::uint32_t tile = find_tuning<Place>::tile(chosen, true);
   static constexpr std::uint32_t batches_most = BatchesMost;
   using batch = queries_by_region<Query, typename Answer::result>;
@@ -331,6 +331,10 @@ template <class Ref>
 concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
 
 inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
+/// Whether a batch goes by region. `pays`: that is faster.
+inline bool goes_by_region(path wanted, bool pays) {
+  return asks_for_regions(wanted) || (wanted == path::automatic && pays);
+}
 
 /// Whether the regional path is faster.
 template <class Place, class Ref>
@@ -429,10 +433,9 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
   using query = element_of<Queries>;
   const std::size_t n = queries.size();
   if constexpr (in_hash_order<Ref>) {
-    if (n != 0 && (asks_for_regions(options.path) ||
-                   (options.path == path::automatic && way.template pays<Ref>(table_bytes, n)))) {
-      constexpr std::size_t bytes_of_query =
-          sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 to restore the input order, and slack
+    if (n != 0 && goes_by_region(options.path, way.template pays<Ref>(table_bytes, n))) {
+      // Two bytes more to restore the input order, and two of slack.
+      constexpr std::size_t bytes_of_query = sizeof(query) + sizeof(typename Answer::result) + 4;
       const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
       bulk_report report{way.way};
       std::size_t first = 0;
@@ -474,7 +477,7 @@ std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_byte
                       path wanted = path::automatic, const Way& way = {}) {
   const auto sequence = sequence_as<typename Ref::key_type>(queries);
   const std::size_t n = sequence.size();
-  if (asks_for_regions(wanted) || (wanted == path::automatic && way.template pays<Ref>(table_bytes, n))) {
+  if (goes_by_region(wanted, way.template pays<Ref>(table_bytes, n))) {
     try {
       array<bool, Place> answers(place, n);
       probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {wanted}, way);
@@ -557,18 +560,11 @@ bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table
 
 // The same for an empty table.
 
-template <class Value>
-struct write_missing {
-  Value* results;
-  Value missing;
-  ROOST_FN void operator()(std::size_t i) const { results[i] = missing; }
-};
-
 template <class Key, class Place, class Queries, class Results, class Value>
 bulk_report find_no_values(const Place& place, const Queries& queries, Results&& results,
                            const Value& missing, const char* where) {
   const std::size_t n = sequence_as<Key>(queries).size();
-  place.for_each(n, write_missing<Value>{output<Value>(results, n, where), missing});
+  write_numbers(place, n, constant<Value>{missing}, output<Value>(results, n, where));
   return {path::direct, 1, 0};
 }
 
@@ -577,30 +573,6 @@ bulk_report find_nothing(const Place& place, const Queries& queries, Found&& fou
   const std::size_t n = sequence_as<Key>(queries).size();
   place.fill(output<bool>(found, n, where), 0, n);
   return {path::direct, 1, 0};
-}
-
-/// The keys of a range for a table of Key, as pairs without values.
-template <class Key, class Keys>
-auto alone_as(const Keys& keys) {
-  return alone<sequence_as_of<Key, Keys>>{sequence_as<Key>(keys)};
-}
-
-/// The pairs of two ranges of equal length, for a table of Key and Value.
-template <class Key, class Value, class Keys, class Values>
-auto zip_as(const Keys& keys, const Values& values, const char* where) {
-  const zipped<sequence_as_of<Key, Keys>, sequence_as_of<Value, Values>> source{sequence_as<Key>(keys),
-                                                                                sequence_as<Value>(values)};
-  if (source.keys.size() != source.values.size()) {
-    detail::raise<invalid_argument>({where, ": ", source.keys.size(), " keys but ", source.values.size(),
-                                     " values; give one value a key"});
-  }
-  return source;
-}
-
-/// The same with the types of the ranges.
-template <class Keys, class Values>
-auto zip_checked(const Keys& keys, const Values& values, const char* where) {
-  return zip_as<element_of<Keys>, element_of<Values>>(keys, values, where);
 }
 
 }  // namespace roost::detail

@@ -96,20 +96,6 @@ ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& k
   }
 }
 
-/// The driver for the lookups of a tile: of queries by region, or of direct queries of a table that does not
-/// fit in the cache.
-template <class Place, class Table, bool ByRegion>
-constexpr driver driver_of = [] {
-  if constexpr (!has_steps<Table>) {
-    return driver::one_by_one;
-  } else if constexpr (find_tuning<Place>::defers) {
-    return Table::defers ? driver::deferred : driver::one_by_one;
-  } else {
-    return (ByRegion ? Table::interleaves_by_region : Table::interleaves_directly) ? driver::interleaved
-                                                                                   : driver::one_by_one;
-  }
-}();
-
 /// A lookup that its first step did not end.
 template <class Key>
 struct deferred_query {

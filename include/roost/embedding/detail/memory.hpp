@@ -36,17 +36,6 @@ struct embedding_view {
   std::size_t capacity() const { return slots.buckets * embedding_slots::of_bucket; }
 };
 
-/// The same number everywhere.
-template <class T>
-struct constant {
-  T value;
-  ROOST_FN T operator()(std::size_t) const { return value; }
-};
-template <class Place, class T>
-void write_one(const Place& place, T* target, const T& value) {
-  write_numbers(place, 1, constant<T>{value}, target);
-}
-
 template <class Place, class Value>
 class embedding_memory {
  public:

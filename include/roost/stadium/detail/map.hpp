@@ -122,8 +122,7 @@ class stadium_table {
       chosen.path = path::regional;  // since the map may have to grow during the insert
     auto regions = regions_for(place, n, chosen, !grows, {.in = !is_empty, .out = true}, [&] { return n; });
     std::size_t first = 0;
-    if (asks_for_regions(how.path) ||
-        (how.path == path::automatic && regions.template pays<ref_type>(bytes(), n))) {
+    if (goes_by_region(how.path, regions.template pays<ref_type>(bytes(), n))) {
       report.path = regions.way;
       if (!put_by_region(place, source, regions, change, how, grows, first, report))
         report.path = path::direct;

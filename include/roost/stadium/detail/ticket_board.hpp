@@ -553,7 +553,7 @@ class ticket_board::reader {
     std::uint32_t before = 0;
     const auto take = [&] {
       before = shared::load(guard);
-      return before % 2 == 0 && shared::compare_exchange_first(guard, before, before + 1) == before;
+      return before % 2 == 0 && shared::compare_exchange_acquire(guard, before, before + 1) == before;
     };
     return shared::in_turn(guard, take, f, [&] { shared::store_release(guard, before + 2); });
   }
