@@ -123,6 +123,8 @@ struct zipped {
                                                                                                   values[i]};
   }
 };
+template <class Keys, class Values>  // which clang 16 does not find; nor the next one
+zipped(Keys, Values) -> zipped<Keys, Values>;
 
 /// The i-th key of a sequence, as a pair without a value.
 template <class Keys>
@@ -134,6 +136,8 @@ struct alone {
     return pair<std::remove_cvref_t<decltype(keys[i])>, none>{keys[i]};
   }
 };
+template <class Keys>
+alone(Keys) -> alone<Keys>;
 
 }  // namespace detail
 }  // namespace roost

@@ -70,8 +70,7 @@ void check_regions(const std::vector<Key>& different, const Result& result) {
 template <class Key>
 auto with_places(const roost::array<Key, place_type>& input) {
   const auto places = roost::detail::numbers_to<u32>(input.size());
-  return roost::detail::zipped<roost::detail::sequence<const Key*>, std::remove_const_t<decltype(places)>>{
-      {input.data(), input.size()}, places};
+  return roost::detail::zipped{roost::detail::as_sequence(input), places};
 }
 
 /// Groups of keys, each with its place in the input, against what they promise.
@@ -104,7 +103,7 @@ void check_numbers(const std::vector<Key>& keys, const oracle_map<Key, std::vect
   const auto& place = test_place();
   const auto input = upload(keys);
   const auto all = roost::detail::number_keys<u32>(
-      place, with_places(input), 3,
+      place, roost::detail::as_sequence(input), 3,
       {.keys = true, .counts = true, .first = true, .numbers = true, .begins = true}, "test");
   const std::vector<Key> different = roost::copy_to_host(place, all.keys);
   const std::vector<u64> counts = roost::copy_to_host(place, all.counts);

@@ -141,13 +141,13 @@ class numberer {
 
  public:
   numberer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const numbering_kind& kind)
-      : place_(place), n_(n), kind_(kind), seed_(seed), tighter_(tighter) {}
+      : place_(place), n_(n), kind_(kind) {
+    result_.frequent = frequent_keys<Key, Place>({seed, regions_for(n, tile(), tighter)});
+  }
 
   /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    const leading_bits spread{seed_, regions_for(n_, tile(), tighter_)};
-    result_.frequent = frequent_keys<Key, Place>(spread);
     const auto sample = [&] {
       if (!kind_.different) result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * tile());
     };
@@ -275,25 +275,38 @@ class numberer {
   const Place& place_;
   std::size_t n_;
   numbering_kind kind_;
-  std::uint64_t seed_;
-  double tighter_;
   result_type result_;
 };
 
-/// Numbers the distinct keys of a batch in hash order. The source gives pairs of keys and positions (or other
-/// values, if all keys are distinct; or none). Synchronises. Throws out_of_memory, build_error.
-template <class Value, class Place, class Source>
-auto number_keys(const Place& place, const Source& source, std::uint64_t seed, const numbering_kind& kind,
+/// The most keys of a batch: 32 bits number them, and one number is none.
+inline constexpr std::size_t batch_most = ~std::uint32_t{0} - std::size_t{1};
+inline void check_batch(std::size_t n, const char* where) {
+  if (n > batch_most)
+    detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
+}
+
+/// Numbers the distinct keys of a batch in hash order; with their positions, of type Position, if first
+/// occurrences are requested. Synchronises. Throws invalid_argument, out_of_memory, build_error.
+template <class Position, class Place, class Keys>
+auto number_keys(const Place& place, const Keys& keys, std::uint64_t seed, const numbering_kind& kind,
                  const char* where) {
-  using Key = decltype(std::remove_cvref_t<decltype(source[0])>::key);
-  if (source.size() == 0) {
-    numbered<Key, Value, Place> none_at_all;
+  using Key = element_of<Keys>;
+  check_batch(keys.size(), where);
+  if (keys.size() == 0) {
+    numbered<Key, Position, Place> none_at_all;
     none_at_all.region_of = {seed, 2};
     none_at_all.begins = zeros(place, 3);
     return none_at_all;
   }
+  const auto source = [&] {
+    if constexpr (std::is_same_v<Position, none>) {
+      return alone{keys};
+    } else {
+      return zipped{keys, numbers_to<Position>(keys.size())};
+    }
+  }();
   return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
-    return numberer<Key, Value, Place>(place, source.size(), some_seed, tighter, kind).run(source);
+    return numberer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind).run(source);
   });
 }
 

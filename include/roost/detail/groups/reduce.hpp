@@ -39,8 +39,7 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
     }
   }
   if constexpr (has_words<key, value, F...>) {
-    constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
-    if (source.size() != 0 && source.size() <= most &&
+    if (source.size() != 0 && source.size() <= batch_most &&
         (options.order == value_order::any || !sums_floats<value, F...>)) {
       auto all = aggregator<Place, key, value, F...>(place, source.size(), options.counts).run(source);
       if (all) return std::move(*all);

@@ -85,34 +85,13 @@ struct index_by_rank {
   }
 };
 
-inline void check_batch(std::size_t n, const char* where) {
-  constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
-  if (n > most)
-    detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
-}
-
-/// Numbers a batch; with positions, if first occurrences are requested.
-template <class Position, class Place, class Sequence>
-auto number_batch(const Place& place, const Sequence& keys, std::uint64_t seed, const numbering_kind& kind,
-                  const char* where) {
-  check_batch(keys.size(), where);
-  if constexpr (std::is_same_v<Position, none>) {
-    return number_keys<none>(place, alone<Sequence>{keys}, seed, kind, where);
-  } else {
-    const auto positions = numbers_to<Position>(keys.size());
-    return number_keys<Position>(place,
-                                 zipped<Sequence, std::remove_const_t<decltype(positions)>>{keys, positions},
-                                 seed, kind, where);
-  }
-}
-
 /// The distinct keys of a batch by first occurrence and, if requested, where these are.
 template <class Place, class Sequence>
 auto distinct_by_first(const Place& place, const Sequence& sequence, bool first, const char* where) {
   using Key = element_of<Sequence>;
   const std::size_t n = sequence.size();
   unique_keys<Key, Place> result;
-  auto found = number_batch<std::uint32_t>(place, sequence, 0, {.marks = true}, where);
+  auto found = number_keys<std::uint32_t>(place, sequence, 0, {.marks = true}, where);
   const auto write = [&]<class Source>(const Source& source, auto& target) {
     target = std::remove_cvref_t<decltype(target)>(place, found.size);
     if (found.size != n) {
@@ -144,7 +123,7 @@ auto distinct_by_key(const Place& place, const Sequence& sequence, const char* w
     all = seen.copies == 0;
   }
   if (all) return sort_distinct(place, sequence, false);
-  const auto batch = number_batch<none>(place, sequence, 0, {.keys = true}, where);
+  const auto batch = number_keys<none>(place, sequence, 0, {.keys = true}, where);
   return sort_distinct(place, as_sequence(batch.keys), true);
 }
 
@@ -246,8 +225,8 @@ template <class Place, class Sequence, class F>
 auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
                    numbering_kind kind, const char* where, const F& f) {
   kind.first |= order == index_order::first_occurrence;
-  if (!kind.first) return f(number_batch<none>(place, sequence, seed, kind, where));
-  return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
+  if (!kind.first) return f(number_keys<none>(place, sequence, seed, kind, where));
+  return f(number_keys<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
 /// The result of unique_all for few keys: in the order of first occurrence, unless they are sorted.
@@ -391,7 +370,7 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
 
 template <class Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys) {
-  return detail::number_batch<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
+  return detail::number_keys<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
 }
 
 }  // namespace roost
