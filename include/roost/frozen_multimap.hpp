@@ -380,7 +380,7 @@ class frozen_multimap {
       detail::raise<invalid_argument>({where, ": ", n, what, "; the most are ", most});
     };
     if (source.size() >= detail::run_word::pairs_most) refuse(source.size(), " pairs", "2^40 - 1");
-    groups all = detail::group(place, source, options.seed, true, where);
+    groups all = detail::group(place, source, options.seed, where);
     if (all.size() > ~std::uint32_t{0}) refuse(all.size(), " different keys", "2^32 - 1");
     return all;
   }

@@ -18,7 +18,6 @@ struct numbering_kind {
   bool counts = false;
   bool first = false;      // values; of several values of a key the lowest, if they are positions
   bool numbers = false;    // of items
-  bool begins = false;     // of each region's keys
   bool different = false;  // all keys are distinct, or the result is nothing; also their offsets
   bool marks = false;      // of first items, and nothing else: keys of up to 8 bytes, values are positions
 };
@@ -37,13 +36,11 @@ struct numbered {
   array<std::uint64_t, Place> counts, offsets;
   array<Value, Place> first;
   std::optional<marked_positions<Place>> marked;  // ranked, unless all keys are distinct
-  leading_bits region_of{};
-  array<std::uint64_t, Place> begins;  // of each region's keys, and the end
+  frequent_keys<Key, Place> frequent{leading_bits{}};
+  array<std::uint64_t, Place> keys_before;  // see numbering_output
 
   // of items
-  frequent_keys<Key, Place> frequent{leading_bits{}};
   std::optional<partitioned<pair<Key, Value>, Place>> parts;
-  array<std::uint64_t, Place> keys_before;  // see numbering_output
   array<std::uint32_t, Place> numbers;
 
   /// target[i] = of[the number of item i], or the number if `of` is null.
@@ -264,8 +261,6 @@ class numberer {
       for_each_frequent_item(place_, *result_.parts, frequent.region_of, n_,
                              number_of_frequent{keys_before, result_.numbers.data()});
     }
-    result_.region_of = frequent.region_of.spread;
-    if (kind_.begins) result_.begins = begins_of_regions(place_, frequent, result_.keys_before);
     result_.size = size;
     truncate(place_, result_.keys, size);
     truncate(place_, result_.counts, size);
@@ -294,8 +289,8 @@ auto number_keys(const Place& place, const Keys& keys, std::uint64_t seed, const
   check_batch(keys.size(), where);
   if (keys.size() == 0) {
     numbered<Key, Position, Place> none_at_all;
-    none_at_all.region_of = {seed, 2};
-    none_at_all.begins = zeros(place, 3);
+    none_at_all.frequent = frequent_keys<Key, Place>({seed, 2});
+    none_at_all.keys_before = zeros(place, 3);
     return none_at_all;
   }
   const auto source = [&] {

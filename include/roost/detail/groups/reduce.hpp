@@ -45,7 +45,7 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
       if (all) return std::move(*all);
     }
   }
-  auto grouped = group(place, source, 0, false, where);
+  auto grouped = group(place, source, 0, where);
   const std::size_t size = grouped.size();
   result.keys = std::move(grouped.keys);
   if (options.counts) result.counts = array<std::uint64_t, Place>(place, size);

@@ -316,7 +316,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   detail::check_order<Key>(options_.order, where);
   const std::size_t before = size();
   if (before != 0 && sequence.size() == 0) return {};
-  const detail::numbering_kind kind{.keys = true, .counts = options_.counts, .numbers = true, .begins = true};
+  const detail::numbering_kind kind{.keys = true, .counts = options_.counts, .numbers = true};
   return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
     array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
     if (before != 0) find(place, batch.keys, known);
