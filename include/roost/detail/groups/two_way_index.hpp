@@ -322,42 +322,33 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
     if (before != 0) find(place, batch.keys, known);
     auto fresh =
         detail::order_new_keys(place, sequence, batch, options_.order, std::move(known), before, where);
-    return add(place, batch, std::move(fresh), sequence.size());
+    const array<std::uint32_t, Place>& index_of = fresh.index_of;
+    const std::size_t after = before + fresh.keys.size();
+    array<std::uint64_t, Place> all_counts;
+    if (options_.counts) all_counts = detail::counts_by_index(place, counts_, batch, fresh);
+    array<Key, Place> all_keys = std::move(fresh.keys);
+    if (before != 0) {
+      array<Key, Place> both(place, after);
+      place.copy(both.data(), keys_.data(), keys_.bytes());
+      place.copy(both.data() + before, all_keys.data(), all_keys.bytes());
+      all_keys = std::move(both);
+    }
+    map indices = [&] {
+      if (before != 0)
+        return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
+                   {.load_factor = options_.load_factor, .seed = options_.seed});
+      const bool in_hash_order = index_of.size() == 0;
+      const detail::numbered_keys<Key> numbered{in_hash_order ? all_keys.data() : batch.keys.data(),
+                                                index_of.data()};
+      return detail::map_of_keys<map>(place, batch, numbered, after, options_.load_factor);
+    }();
+    auto result = detail::indices_of_items(place, batch, sequence.size(), fresh);
+    place.synchronize();
+    keys_ = std::move(all_keys);
+    counts_ = std::move(all_counts);
+    indices_ = std::move(indices);
+    return result;
   });
-}
-
-/// Adds keys whose indices are known, and returns the index of each item of their batch.
-template <class Key, class Place>
-template <class Batch>
-array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, Batch& batch,
-                                                           detail::new_keys<Key, Place>&& fresh,
-                                                           std::size_t items) {
-  const std::size_t before = size(), after = before + fresh.keys.size();
-  const array<std::uint32_t, Place>& index_of = fresh.index_of;
-  array<std::uint64_t, Place> all_counts;
-  if (options_.counts) all_counts = detail::counts_by_index(place, counts_, batch, fresh);
-  array<Key, Place> all_keys = std::move(fresh.keys);
-  if (before != 0) {
-    array<Key, Place> both(place, after);
-    place.copy(both.data(), keys_.data(), keys_.bytes());
-    place.copy(both.data() + before, all_keys.data(), all_keys.bytes());
-    all_keys = std::move(both);
-  }
-  map indices = [&] {
-    if (before != 0)
-      return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
-                 {.load_factor = options_.load_factor, .seed = options_.seed});
-    const bool in_hash_order = index_of.size() == 0;
-    const detail::numbered_keys<Key> numbered{in_hash_order ? all_keys.data() : batch.keys.data(),
-                                              index_of.data()};
-    return detail::map_of_keys<map>(place, batch, numbered, after, options_.load_factor);
-  }();
-  auto result = detail::indices_of_items(place, batch, items, fresh);
-  place.synchronize();
-  keys_ = std::move(all_keys);
-  counts_ = std::move(all_counts);
-  indices_ = std::move(indices);
-  return result;
 }
 
 template <class Key, class Place>
