@@ -26,7 +26,7 @@ template <class Key>
 struct number_by_key {
   const Key* keys;
   const std::uint32_t* numbers;
-  ROOST_FN auto operator[](std::size_t i) const {
+  ROOST_FN auto operator()(std::size_t i) const {
     return make_pair(in_order<Key>::number(keys[numbers[i]]), numbers[i]);
   }
 };
@@ -56,7 +56,7 @@ template <class Key, class Place>
 array<Key, Place> sort_by_key(const Place& place, const array<Key, Place>& keys,
                               array<std::uint32_t, Place>& numbers) {
   array<Key, Place> result(place, numbers.size());
-  const sized<number_by_key<Key>> pairs{{keys.data(), numbers.data()}, numbers.size()};
+  const computed pairs(numbers.size(), number_by_key<Key>{keys.data(), numbers.data()});
   const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
   using item = std::remove_cvref_t<decltype(*sorted.items())>;
   place.for_each(numbers.size(), write_sorted<Key, item>{sorted.items(), result.data(), numbers.data()});
