@@ -127,7 +127,6 @@ class aggregator {
   void look_for_frequent(const Source& source, double items) {
     frequent_ = frequent_keys<Key, Place>(leading_bits{0, regions_most});
     sample_ = array<sample_outcome, Place>(place_, 1);
-    is_read_ = false;
     if (!frequent_->look(place_, source, items, sample_.data())) return frequent_.reset();
     std::uint32_t most = find_frequent_keys<Place, Key, Source>::most;
     while (hot_keys<Key, Value, F...>::bytes(most) > hot_bytes_most()) most /= 2;
@@ -141,7 +140,7 @@ class aggregator {
       if (hot_keys<Key, Value, F...>::bytes(seen_.frequent) <= hot_bytes_most()) break;
       seen_.frequent = 0;
     }
-    is_read_ = true;
+    sample_ = {};
     if (frequent_) frequent_->take(seen_);
     take_hot(seen_.frequent);
   }
@@ -198,12 +197,9 @@ class aggregator {
     leading_bits spread{0, wanted.coarse << wanted.fine_bits};
     regions_and_frequent_keys<Key> found(spread);
     if (frequent_) found = frequent_->region_of;
-    const hot_keys<Key, Value, F...> hot{spread,
-                                         found,
-                                         is_read_ ? nullptr : sample_.data(),
-                                         hot_keys<Key, Value, F...>::slots_for(found.count),
-                                         hot_words(),
-                                         hot_counts_.data()};
+    const hot_keys<Key, Value, F...> hot{spread,         found,
+                                         sample_.data(), hot_keys<Key, Value, F...>::slots_for(found.count),
+                                         hot_words(),    hot_counts_.data()};
     place_.for_each(found.count, clear_hot<reduce>{hot.values, hot.counts});
     constexpr std::size_t head = ceil_div(sizeof(aggregation_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(std::size_t{spread.regions}));
@@ -285,9 +281,8 @@ class aggregator {
   std::size_t n_;
   bool counts_;
   std::optional<frequent_keys<Key, Place>> frequent_;
-  array<sample_outcome, Place> sample_;
+  array<sample_outcome, Place> sample_;  // until the host has read it
   sample_outcome seen_{};
-  bool is_read_ = true;  // whether seen_ is a copy of sample_
   array<std::uint32_t, Place> hot_counts_;
   array<word, Place> hot_values_;
   aggregation_outcome outcome_{};
