@@ -135,7 +135,7 @@ struct mark_first_items {
     const pieces parts = scratch(all);
     const std::uint64_t begin = begins[region], count = ends[region] - begin;
     if (count == 0) return;
-    if (count > tile && region_of.is_frequent(items[begin].key)) {  // mark_frequent() does the rest
+    if (count > tile && region_of.is_frequent(items[begin].key)) {  // numberer::finish_marks() does the rest
       if (team.rank() == 0) fetch_add(outcome->size, std::uint64_t{1});
       return;
     }
@@ -195,22 +195,23 @@ struct mark_first_items {
   }
 };
 
+/// The least position of each frequent key.
 template <class Key>
 struct least_position {
   const pair<Key, std::uint32_t>* items;
-  std::uint32_t* least;  // of each region
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
-    fetch_min(least[region], items[i].value);
+  std::uint32_t* least;
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t, std::uint32_t f) const {
+    fetch_min(least[f], items[i].value);
   }
 };
 
-template <class Key>
-struct mark_frequent {
-  regions_and_frequent_keys<Key> region_of;
-  const std::uint32_t* least;
+/// Marks where keys occur first: all keys, or those without an index.
+struct mark_first {
+  const std::uint32_t* first;
+  const std::uint32_t* indices;
   marks target;
-  ROOST_FN void operator()(std::size_t f) const {
-    target.set(least[region_of.of_frequent(static_cast<std::uint32_t>(f))]);
+  ROOST_FN void operator()(std::size_t number) const {
+    if (indices == nullptr || indices[number] == ~0u) target.set(first[number]);
   }
 };
 

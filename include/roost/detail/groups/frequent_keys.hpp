@@ -68,6 +68,22 @@ struct item_of_sample {
   ROOST_FN auto operator()(std::size_t i) const { return (*this)[i]; }
 };
 
+inline constexpr std::uint32_t no_item = ~0u;
+
+/// Returns an item with the key of item i: for all items with this key the same one. `table`: of a team, with
+/// `slots` slots, a power of two, that are initially no_item; `home`: the key's first slot.
+template <class Team, class Key>
+ROOST_FN std::uint32_t item_of_key(const Team& team, std::uint32_t* table, std::uint32_t slots,
+                                   std::uint32_t home, const Key* keys, std::uint32_t i) {
+  const Key mine = keys[i];
+  for (std::uint32_t s = home;; s = (s + 1) % slots) {
+    std::uint32_t seen = team.read(table[s]);  // most find their key: a read is cheaper
+    if (seen == no_item) seen = team.compare_exchange(table[s], no_item, i);
+    if (seen == no_item) return i;
+    if (same_key(keys[seen], mine)) return seen;
+  }
+}
+
 /// Finds frequent keys in a sample; run by one team.
 template <class Place, class Key, class Source>
 struct find_frequent_keys {
@@ -78,8 +94,8 @@ struct find_frequent_keys {
   static constexpr std::uint32_t most = sample / least;
   using frequent_regions = regions_and_frequent_keys<Key>;
   static constexpr std::uint32_t slots = frequent_regions::slots;
-  static constexpr std::uint32_t table_slots = 2 * sample, none = ~0u;
-  static_assert(slots <= table_slots);
+  static constexpr std::uint32_t table_slots = 2 * sample;
+  static_assert(slots <= sample);
 
   Source source;
   std::uint64_t step;       // see item_of_sample
@@ -91,19 +107,16 @@ struct find_frequent_keys {
 
   struct pieces {
     Key* key;              // of each item
-    std::uint32_t* owner;  // of each slot of a table of the keys: an item with the key
-    std::uint32_t* count;  // of its items; then of the frequent keys of each slot of `target`
+    std::uint32_t* table;  // see item_of_key
+    std::uint32_t* count;  // items of each item_of_key; then frequent keys of each slot of `target`
     sample_outcome* seen;
     std::uint32_t* chosen;  // items of frequent keys
     std::uint64_t* hash;    // of their keys
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<Key>(sample),
-            memory.take<std::uint32_t>(table_slots),
-            memory.take<std::uint32_t>(table_slots),
-            memory.take<sample_outcome>(1),
-            memory.take<std::uint32_t>(most),
-            memory.take<std::uint64_t>(most)};
+    return {memory.take<Key>(sample),           memory.take<std::uint32_t>(table_slots),
+            memory.take<std::uint32_t>(sample), memory.take<sample_outcome>(1),
+            memory.take<std::uint32_t>(most),   memory.take<std::uint64_t>(most)};
   }
 
   template <class Team>
@@ -112,19 +125,22 @@ struct find_frequent_keys {
     const pieces parts = scratch(all);
     const item_of_sample<Source> items{source, step};
     for_each_of(team, sample, [&](std::uint32_t i) { parts.key[i] = items[i].key; });
-    fill_words(team, parts.owner, table_slots, none);
-    fill_words(team, parts.count, table_slots, 0);
+    fill_words(team, parts.table, table_slots, no_item);
+    fill_words(team, parts.count, sample, 0);
     if (team.rank() == 0) *parts.seen = {0, 0, 0};
     team.sync();
-    for_each_of(team, sample,
-                [&](std::uint32_t i) { team.fetch_add(parts.count[slot_of(team, parts, i)], 1u); });
+    for_each_of(team, sample, [&](std::uint32_t i) {
+      const auto home = static_cast<std::uint32_t>(
+          split_hash(hash_of(parts.key[i], target.spread.seed), table_slots).digit);
+      team.fetch_add(parts.count[item_of_key(team, parts.table, table_slots, home, parts.key, i)], 1u);
+    });
     team.sync();
     std::uint32_t different = 0, pairs = 0;
-    for_each_of(team, table_slots, [&](std::uint32_t s) {
-      const std::uint32_t count = parts.count[s];
+    for_each_of(team, sample, [&](std::uint32_t i) {
+      const std::uint32_t count = parts.count[i];
       different += count != 0 ? 1 : 0;
       if (count >= at_least) {
-        parts.chosen[team.fetch_add(parts.seen->frequent, 1u)] = parts.owner[s];
+        parts.chosen[team.fetch_add(parts.seen->frequent, 1u)] = i;
       } else {
         pairs += count * (count - 1) / 2;
       }
@@ -137,18 +153,6 @@ struct find_frequent_keys {
   }
 
  private:
-  /// The slot of the key of an item.
-  template <class Team>
-  ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, std::uint32_t i) const {
-    const Key mine = parts.key[i];
-    auto s = static_cast<std::uint32_t>(split_hash(hash_of(mine, target.spread.seed), table_slots).digit);
-    for (;; s = s + 1 == table_slots ? 0 : s + 1) {
-      std::uint32_t seen = team.read(parts.owner[s]);  // most find their key: a read is cheaper
-      if (seen == none) seen = team.compare_exchange(parts.owner[s], none, i);
-      if (seen == none || same_key(parts.key[seen], mine)) return s;
-    }
-  }
-
   /// Writes the chosen keys in hash order, whatever order they were found in.
   template <class Team>
   ROOST_FN void write_frequent(const Team& team, const pieces& parts, std::uint32_t found) const {
@@ -222,8 +226,8 @@ struct frequent_keys {
   }
 };
 
-/// put(i, region) for the items of frequent keys. Teams divide all items evenly, whatever their keys, so that
-/// every key is work for all teams.
+/// put(i, region, f) for each item i of a frequent key f, with its region. Teams divide all items evenly,
+/// whatever their keys, so that every key is work for all teams.
 template <class Place, class Key, class Put>
 struct each_frequent_item {
   static constexpr int threads = 256;
@@ -244,7 +248,7 @@ struct each_frequent_item {
       if (begins[region] >= end) return;
       const std::uint64_t source = larger(begins[region], first);
       for_each_of(team, static_cast<std::uint32_t>(smaller(ends[region], end) - source),
-                  [&](std::uint32_t i) { put(source + i, region); });
+                  [&](std::uint32_t i) { put(source + i, region, f); });
     }
   }
 };

@@ -22,12 +22,6 @@ struct numbering_kind {
   bool marks = false;      // of first items, and nothing else: keys of up to 8 bytes, values are positions
 };
 
-struct of_number {
-  const std::uint32_t* numbers;
-  const std::uint32_t* of;
-  ROOST_FN std::uint32_t operator[](std::size_t i) const { return of[numbers[i]]; }
-};
-
 /// The facts about a batch. Those that were not requested are empty.
 template <class Key, class Value, class Place>
 struct numbered {
@@ -48,7 +42,8 @@ struct numbered {
     if (!parts) return;  // there are no items
     const put_to<std::uint32_t> to{target};
     if (of == nullptr) return parts->restore_each(place, numbers.data(), to, nullptr);
-    parts->restore_each(place, of_number{numbers.data(), of}, to, nullptr);
+    const computed of_numbers(numbers.size(), gather<std::uint32_t>{of, numbers.data()});
+    parts->restore_each(place, of_numbers, to, nullptr);
   }
 };
 
@@ -57,7 +52,7 @@ struct first_of_frequent {
   const pair<Key, std::uint32_t>* items;
   const std::uint64_t* keys_before;
   std::uint32_t* first;
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region, std::uint32_t) const {
     fetch_min(first[keys_before[region]], items[i].value);
   }
 };
@@ -65,7 +60,7 @@ struct first_of_frequent {
 struct number_of_frequent {
   const std::uint64_t* keys_before;
   std::uint32_t* numbers;
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region, std::uint32_t) const {
     numbers[i] = static_cast<std::uint32_t>(keys_before[region]);
   }
 };
@@ -237,11 +232,10 @@ class numberer {
   void finish_marks(const numbering_outcome& outcome) {
     if constexpr (can_mark) {
       const auto& region_of = result_.frequent.region_of;
-      const std::uint32_t regions = region_of.count == 0 ? 0 : result_.frequent.regions();
-      auto least = filled<std::uint32_t>(place_, regions, 0xff);
+      auto least = filled<std::uint32_t>(place_, region_of.count, 0xff);
       for_each_frequent_item(place_, *result_.parts, region_of, n_,
                              least_position<Key>{result_.parts->items(), least.data()});
-      place_.for_each(region_of.count, mark_frequent<Key>{region_of, least.data(), result_.marked->ref()});
+      place_.for_each(region_of.count, mark_first{least.data(), nullptr, result_.marked->ref()});
     }
     result_.size = outcome.size;
     if (outcome.size != n_) result_.marked->rank(place_, outcome.marks_copies());

@@ -63,16 +63,6 @@ array<Key, Place> sort_by_key(const Place& place, const array<Key, Place>& keys,
   return result;
 }
 
-/// Marks where keys without an index occur first.
-struct mark_first {
-  const std::uint32_t* first;
-  const std::uint32_t* indices;
-  marks target;
-  ROOST_FN void operator()(std::size_t number) const {
-    if (indices == nullptr || indices[number] == ~0u) target.set(first[number]);
-  }
-};
-
 /// The index of a new key is its rank by first occurrence, after all existing indices.
 struct index_by_rank {
   const std::uint32_t* first;
