@@ -89,7 +89,8 @@ struct marked_positions {
 template <class Place, class Key>
 struct mark_first_items {
   using item = pair<Key, std::uint32_t>;  // with its position
-  using word = decltype(hash_of(std::declval<const Key&>()));
+  using words = region_words<Key, host>;
+  using word = typename words::word;
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
@@ -156,7 +157,7 @@ struct mark_first_items {
       for_each_held<per_worker>(team, n, [&](int held, int i) {
         const std::uint32_t position = mine(held, i).value;
         const word wanted = word_of(mine(held, i).key);
-        const std::uint32_t home = home_of(wanted, homes);
+        const std::uint32_t home = words::home(wanted, homes);
         word* const slot = parts.slot + home;
         word seen = none_here;
         std::uint32_t step = 0;
@@ -186,12 +187,6 @@ struct mark_first_items {
     for_each_of(team, slots, [&](std::uint32_t s) {
       if (parts.first[s] != ~0u) target.set(parts.first[s]);
     });
-  }
-
- private:
-  ROOST_FN static std::uint32_t home_of(word w, std::uint32_t homes) {
-    const auto leading = static_cast<std::uint32_t>(w >> (8 * sizeof(word) - 32));  // 31 bits
-    return static_cast<std::uint32_t>(std::uint64_t{leading} * homes >> 31);
   }
 };
 
