@@ -55,7 +55,7 @@ ROOST_FN std::uint64_t ordered_word(const void* values, std::size_t i) {
 }
 /// Holds the words of such values: loops over 4 bytes are faster than over 8.
 template <class T>
-using word_of_type = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+using word_of_type = typename value_word<minimum, T>::word;
 template <class T>
 ROOST_FN T value_of_word(std::uint64_t word) {
   if constexpr (std::is_same_v<T, bool>) {
