@@ -56,7 +56,7 @@ class grouping_of final : public grouping<Place> {
             detail::aggregator<Place, Key, std::uint64_t, decltype(f)>(place, this->n_, !this->numbered_)
                 .run(source);
         if (!all) return false;
-        results = std::move(all->values[0]);
+        results = std::move(all->values);
         if (this->numbered_) return true;
         distinct_ = std::move(all->keys);
         this->counts_ = std::move(all->counts);

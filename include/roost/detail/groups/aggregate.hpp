@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tuple>
-
 #include "roost/detail/groups/aggregate_tables.hpp"
 #include "roost/detail/groups/numbering.hpp"
 
@@ -9,6 +7,11 @@
 // region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the partition.
 // The groups are in ascending order of the hashes of their keys, with seed 0, whatever is combined, and
 // however: Python's GroupBy relies on it.
+
+namespace roost {
+template <class Key, class Value, class Place, std::size_t N>
+struct aggregated;
+}
 
 namespace roost::detail {
 
@@ -28,13 +31,15 @@ struct is_repeated {
   }
 };
 
-/// The distinct keys in hash order, with the result of each function for their values.
+/// The results of function k.
 template <class Key, class Value, class Place, std::size_t N>
-struct aggregates {
-  array<Key, Place> keys;
-  std::array<array<Value, Place>, N> values;
-  array<std::uint64_t, Place> counts;  // if requested
-};
+array<Value, Place>& results_of(aggregated<Key, Value, Place, N>& all, [[maybe_unused]] std::size_t k) {
+  if constexpr (N == 1) {
+    return all.values;
+  } else {
+    return all.values[k];
+  }
+}
 
 /// Aggregates a batch.
 template <class Place, class Key, class Value, class... F>
@@ -52,7 +57,7 @@ class aggregator {
   }();
 
  public:
-  using result_type = aggregates<Key, Value, Place, sizeof...(F)>;
+  using result_type = aggregated<Key, Value, Place, sizeof...(F)>;
 
   aggregator(const Place& place, std::size_t n, bool counts) : place_(place), n_(n), counts_(counts) {}
 
@@ -251,7 +256,7 @@ class aggregator {
 
   void take_room(std::size_t keys) {
     result_.keys = array<Key, Place>(place_, keys);
-    for (auto& values : result_.values) values = array<Value, Place>(place_, keys);
+    for (std::size_t k = 0; k < sizeof...(F); ++k) results_of(result_, k) = array<Value, Place>(place_, keys);
     result_.counts = array<std::uint64_t, Place>(place_, counts_ ? keys : 0);
   }
 
@@ -264,15 +269,14 @@ class aggregator {
                .slots = slots,
                .keys = result_.keys.data(),
                .counts = result_.counts.data()};
-    for (int k = 0; k < reduce::count; ++k)
-      run.values[k] = result_.values[static_cast<std::size_t>(k)].data();
+    for (std::size_t k = 0; k < sizeof...(F); ++k) run.values[k] = results_of(result_, k).data();
     return run;
   }
 
   std::optional<result_type> finish() {
     if (outcome_.overflowed + outcome_.failed + outcome_.in_order != 0) return {};
     truncate(place_, result_.keys, outcome_.size);
-    for (auto& values : result_.values) truncate(place_, values, outcome_.size);
+    for (std::size_t k = 0; k < sizeof...(F); ++k) truncate(place_, results_of(result_, k), outcome_.size);
     truncate(place_, result_.counts, outcome_.size);
     return std::move(result_);
   }
