@@ -202,7 +202,7 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   const std::size_t n = keys.size(), pieces = n / all::crowded + 1;
   const auto parts =
       partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count, room::exact, nullptr)
-          .run(alone<Sequence>{keys}, region_of_integer());
+          .run(alone{keys}, region_of_integer());
   auto crowded = filled<std::uint32_t>(place, 2 * pieces, 0xff);
   auto bitmaps = zeros<std::uint32_t>(place, pieces * all::words);
   const all regions{parts.items(), parts.begins(), parts.ends(), crowded.data(), bitmaps.data()};

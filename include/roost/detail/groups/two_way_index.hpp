@@ -31,9 +31,9 @@ struct number_by_key {
   }
 };
 
-template <class Key, class Item>
+template <class Key>
 struct write_sorted {
-  const Item* sorted;
+  const pair<typename in_order<Key>::word, std::uint32_t>* sorted;
   Key* keys;
   std::uint32_t* numbers;
   ROOST_FN void operator()(std::size_t i) const {
@@ -58,8 +58,7 @@ array<Key, Place> sort_by_key(const Place& place, const array<Key, Place>& keys,
   array<Key, Place> result(place, numbers.size());
   const computed pairs(numbers.size(), number_by_key<Key>{keys.data(), numbers.data()});
   const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
-  using item = std::remove_cvref_t<decltype(*sorted.items())>;
-  place.for_each(numbers.size(), write_sorted<Key, item>{sorted.items(), result.data(), numbers.data()});
+  place.for_each(numbers.size(), write_sorted<Key>{sorted.items(), result.data(), numbers.data()});
   return result;
 }
 
@@ -109,7 +108,7 @@ auto distinct_by_key(const Place& place, const Sequence& sequence, const char* w
   bool all = sorts_bits<Place, Key>(n) || n <= 1 << 17;
   if (!all && n > group_tuning<Place>::tried_most) {
     frequent_keys<Key, Place> seen(leading_bits{0, 2});
-    seen.sample(place, alone<Sequence>{sequence}, 1 << 16);
+    seen.sample(place, alone{sequence}, 1 << 16);
     all = seen.copies == 0;
   }
   if (all) return sort_distinct(place, sequence, false);
