@@ -35,7 +35,7 @@ TEST(grouping, frequent_keys_have_regions_behind_those_that_they_would_be_in) {
 
     to.count = static_cast<u32>(frequent.size());
     to.frequent = frequent.data();
-    to.slot = slot.data();
+    to.begins = slot.data();
     std::size_t wrong = 0;
     for (u32 f = 0; f < to.count; ++f) {
       wrong += !to.is_frequent(frequent[f]) || to(frequent[f]) != to.spread(frequent[f]) + f + 1 ||

@@ -16,10 +16,10 @@ struct regions_and_frequent_keys {
   static constexpr std::uint32_t slots = group_tuning<cuda>::sample;
 
   leading_bits spread;
-  int shift = 0;  // regions with the same leading bits share a slot: fewer than `slots`
+  int shift = 0;  // 2^shift neighbouring regions share a slot, so that `slots` are enough
   std::uint32_t count = 0;
-  const Key* frequent = nullptr;        // in the order of their regions: those of slot s begin
-  const std::uint16_t* slot = nullptr;  // at slot[s], and end at slot[s + 1]
+  const Key* frequent = nullptr;          // in the order of their regions
+  const std::uint16_t* begins = nullptr;  // where those of each slot begin, and the end
 
   explicit regions_and_frequent_keys(const leading_bits& regions) : spread(regions) {
     while ((spread.regions - 1) >> shift >= slots) ++shift;
@@ -28,8 +28,8 @@ struct regions_and_frequent_keys {
   ROOST_FN std::uint32_t operator()(const Key& key) const {
     const std::uint32_t region = spread(key);
     if (count == 0) return region;
-    std::uint32_t before = slot[region >> shift];
-    for (std::uint32_t f = before; f < slot[(region >> shift) + 1]; ++f) {
+    std::uint32_t before = begins[region >> shift];
+    for (std::uint32_t f = before; f < begins[(region >> shift) + 1]; ++f) {
       if (same_key(frequent[f], key)) return region + f + 1;
       before += spread(frequent[f]) < region ? 1 : 0;
     }
@@ -39,7 +39,7 @@ struct regions_and_frequent_keys {
   ROOST_FN bool is_frequent(const Key& key) const {
     if (count == 0) return false;
     const std::uint32_t s = spread(key) >> shift;
-    for (std::uint32_t f = slot[s]; f < slot[s + 1]; ++f) {
+    for (std::uint32_t f = begins[s]; f < begins[s + 1]; ++f) {
       if (same_key(frequent[f], key)) return true;
     }
     return false;
@@ -102,7 +102,7 @@ struct find_frequent_keys {
   std::uint32_t at_least;   // in the sample
   frequent_regions target;  // initially without frequent keys
   Key* frequent;
-  std::uint16_t* slot;
+  std::uint16_t* begins;
   sample_outcome* outcome;
 
   struct pieces {
@@ -176,8 +176,9 @@ struct find_frequent_keys {
     team.sync();
     team.exclusive_scan(parts.count, parts.count, slots);
     team.sync();
-    for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(parts.count[s]); });
-    if (team.rank() == 0) slot[slots] = static_cast<std::uint16_t>(found);
+    for_each_of(team, slots,
+                [&](std::uint32_t s) { begins[s] = static_cast<std::uint16_t>(parts.count[s]); });
+    if (team.rank() == 0) begins[slots] = static_cast<std::uint16_t>(found);
   }
 };
 
@@ -185,7 +186,7 @@ struct find_frequent_keys {
 template <class Key, class Place>
 struct frequent_keys {
   array<Key, Place> keys;
-  array<std::uint16_t, Place> slot;
+  array<std::uint16_t, Place> begins;
   regions_and_frequent_keys<Key> region_of;
   std::uint32_t copies = 0;  // items of the sample whose key an earlier item has
 
@@ -210,10 +211,10 @@ struct frequent_keys {
     const double expected = items_most * kernel::sample / static_cast<double>(n);  // in the sample
     if (expected >= kernel::sample / 2) return false;
     keys = array<Key, Place>(place, kernel::most);
-    slot = array<std::uint16_t, Place>(place, kernel::slots + 1);
+    begins = array<std::uint16_t, Place>(place, kernel::slots + 1);
     const kernel run{
         source,    n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
-        region_of, keys.data(),        slot.data(),
+        region_of, keys.data(),        begins.data(),
         outcome};
     place.launch(1, scratch_bytes_of(run), run);
     return true;
@@ -222,7 +223,7 @@ struct frequent_keys {
     copies = group_tuning<cuda>::sample - seen.different;
     region_of.count = seen.frequent;
     region_of.frequent = keys.data();
-    region_of.slot = slot.data();
+    region_of.begins = begins.data();
   }
 };
 
