@@ -229,15 +229,13 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
     if (sorts)
       std::sort(order.begin(), order.end(), [&](auto a, auto b) { return few.keys[a] < few.keys[b]; });
   }
-  unique_keys<Key, host> result;
-  const auto in_order = [&](bool is_wanted, auto& target, const auto* source) {
-    if (!is_wanted) return;
-    target = std::remove_reference_t<decltype(target)>(cpu, size);
-    for (std::size_t g = 0; g < size; ++g) target[g] = source[order[g]];
+  const auto in_order = [&]<class T>(const T* source) {
+    return array_of(cpu, size, gather<T>{source, order.data()});
   };
-  in_order(true, result.keys, few.keys.data());
-  in_order(wanted.first, result.first, few.rows.first.data());
-  in_order(wanted.counts, result.counts, few.rows.counts());
+  unique_keys<Key, host> result;
+  result.keys = in_order(few.keys.data());
+  if (wanted.first) result.first = in_order(few.rows.first.data());
+  if (wanted.counts) result.counts = in_order(few.rows.counts());
   if (!wanted.inverse) return result;
   result.inverse = std::move(few.rows.numbers);
   if (!sorts) return result;
