@@ -142,13 +142,6 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, const c
   using item = std::remove_cvref_t<decltype(source[0])>;
   using Key = decltype(item::key);
   using Value = decltype(item::value);
-  if (source.size() == 0) {
-    groups<Key, Value, Place> none;
-    none.offsets = zeros(place, 1);
-    none.frequent = frequent_keys<Key, Place>({seed, 2});
-    none.keys_before = zeros(place, 3);
-    return none;
-  }
   return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
     return grouper<Key, Value, Place>(place, source.size(), some_seed, tighter).run(source);
   });

@@ -39,7 +39,6 @@ struct numbered {
 
   /// target[i] = of[the number of item i], or the number if `of` is null.
   void of_each_item(const Place& place, const std::uint32_t* of, std::uint32_t* target) const {
-    if (!parts) return;  // there are no items
     const put_to<std::uint32_t> to{target};
     if (of == nullptr) return parts->restore_each(place, numbers.data(), to, nullptr);
     const computed of_numbers(numbers.size(), gather<std::uint32_t>{of, numbers.data()});
@@ -281,12 +280,6 @@ auto number_keys(const Place& place, const Keys& keys, std::uint64_t seed, const
                  const char* where) {
   using Key = element_of<Keys>;
   check_batch(keys.size(), where);
-  if (keys.size() == 0) {
-    numbered<Key, Position, Place> none_at_all;
-    none_at_all.frequent = frequent_keys<Key, Place>({seed, 2});
-    none_at_all.keys_before = zeros(place, 3);
-    return none_at_all;
-  }
   const auto source = [&] {
     if constexpr (std::is_same_v<Position, none>) {
       return alone{keys};
