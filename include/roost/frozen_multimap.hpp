@@ -234,10 +234,9 @@ class frozen_multimap {
   /// Synchronises.
   template <class Queries>
   std::uint64_t count_matches(const Place& place, const Queries& queries, bulk_options how = {}) const {
-    const auto sequence = detail::sequence_as<Key>(queries);
-    array<std::uint64_t, Place> runs(place, sequence.size());
-    look_up_runs(place, sequence, runs, how);
-    return place.sum(runs.size(), detail::count_of_run{runs.data(), offsets_.data(), key_count(), 0});
+    array<std::uint64_t, Place> counts(place, detail::sequence_as<Key>(queries).size());
+    count(place, queries, counts, how);
+    return place.sum(counts.size(), detail::element<const std::uint64_t*>{counts.data()});
   }
 
   /// Returns how many of the queries are present. Synchronises.
@@ -382,7 +381,7 @@ class frozen_multimap {
       detail::raise<invalid_argument>({where, ": ", n, what, "; the most are ", most});
     };
     if (source.size() >= detail::run_word::pairs_most) refuse(source.size(), " pairs", "2^40 - 1");
-    groups all = detail::group(place, source, options.seed, true, where);
+    groups all = detail::group(place, source, options.seed, where);
     if (all.size() > ~std::uint32_t{0}) refuse(all.size(), " different keys", "2^32 - 1");
     return all;
   }
@@ -416,15 +415,6 @@ class frozen_multimap {
     return {path::direct, 1, 0};
   }
 
-  /// Finds the run of each query: see detail::run_word. `absent`: see detail::write_run.
-  template <class Sequence>
-  void look_up_runs(const Place& place, const Sequence& queries, array<std::uint64_t, Place>& runs,
-                    const bulk_options& how, std::uint32_t* absent = nullptr) const {
-    look_up(place, queries,
-            detail::write_run<Value>{{offsets_to_read()}, values_.data(), runs.data(), absent}, runs.data(),
-            how);
-  }
-
   /// Null if each key has one value: then nothing is to be read there.
   const std::uint64_t* offsets_to_read() const { return has_unique_keys() ? nullptr : offsets_.data(); }
 
@@ -438,16 +428,14 @@ class frozen_multimap {
     result.missing_ = missing;
     std::uint64_t* const offsets = result.offsets_.data();
     result.one_at_most_ = !empty() && has_unique_keys();
-    if (result.one_at_most_) {
-      auto absent = detail::zeros<std::uint32_t>(place, 1);
-      look_up_runs(place, sequence, result.runs_, how, absent.data());
-      if (detail::read_one(place, absent.data()) == 0 || least == 1) {  // each query has one match
-        result.size_ = n;
-        detail::write_numbers(place, n + 1, detail::number<std::uint64_t>(), offsets);
-        return result;
-      }
-    } else {
-      look_up_runs(place, sequence, result.runs_, how);
+    auto absent = detail::zeros<std::uint32_t>(place, result.one_at_most_ ? 1 : 0);
+    std::uint64_t* const runs = result.runs_.data();
+    look_up(place, sequence,
+            detail::write_run<Value>{{offsets_to_read()}, values_.data(), runs, absent.data()}, runs, how);
+    if (result.one_at_most_ && (detail::read_one(place, absent.data()) == 0 || least == 1)) {
+      result.size_ = n;  // each query has one match
+      detail::write_numbers(place, n + 1, detail::number<std::uint64_t>(), offsets);
+      return result;
     }
     const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
     detail::write_offsets(place, n, count, offsets);

@@ -126,6 +126,8 @@ struct zipped {
                                                                                                   values[i]};
   }
 };
+template <class Keys, class Values>  // which clang 16 does not find; nor the next one
+zipped(Keys, Values) -> zipped<Keys, Values>;
 
 /// The i-th key of a sequence, as a pair without a value.
 template <class Keys>
@@ -137,6 +139,8 @@ struct alone {
     return pair<std::remove_cvref_t<decltype(keys[i])>, none>{keys[i]};
   }
 };
+template <class Keys>
+alone(Keys) -> alone<Keys>;
 
 /// The keys of a range for a table of Key, as pairs without values.
 template <class Key, class Keys>

@@ -20,9 +20,7 @@ namespace roost {
 struct validity {
   const std::uint8_t* bits = nullptr;
   std::size_t offset = 0;
-  ROOST_FN bool operator[](std::size_t i) const {
-    return bits == nullptr || (bits[(offset + i) / 8] >> (offset + i) % 8 & 1) != 0;
-  }
+  ROOST_FN bool operator[](std::size_t i) const { return detail::is_valid(bits, offset + i); }
 };
 
 // The layouts of texts in memory of the host or of a GPU. Each is a column whose element i is a text; the

@@ -17,11 +17,6 @@ enum class index_order {
   any                ///< the fastest; the order may differ between places and batches
 };
 
-namespace detail {
-template <class Key, class Place>
-struct new_keys;
-}
-
 /// Numbers the distinct keys of a batch. A lookup maps a key to its index, and an array maps an index to its
 /// key (Alcantara et al. 2009, section 4.3). For arbitrary ids that must become rows of a matrix: graphs,
 /// dictionaries, categories, voxels.
@@ -158,10 +153,6 @@ class two_way_index {
   bool valid(const Place& place) const;
 
  private:
-  template <class Batch>
-  array<std::uint32_t, Place> add(const Place& place, Batch& batch, detail::new_keys<Key, Place>&& fresh,
-                                  std::size_t items);
-
   options options_{};
   array<Key, Place> keys_;
   array<std::uint64_t, Place> counts_;

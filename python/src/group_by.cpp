@@ -56,7 +56,7 @@ class grouping_of final : public grouping<Place> {
             detail::aggregator<Place, Key, std::uint64_t, decltype(f)>(place, this->n_, !this->numbered_)
                 .run(source);
         if (!all) return false;
-        results = std::move(all->values[0]);
+        results = std::move(all->values);
         if (this->numbered_) return true;
         distinct_ = std::move(all->keys);
         this->counts_ = std::move(all->counts);
@@ -70,7 +70,7 @@ class grouping_of final : public grouping<Place> {
 
   void group(const Place& place) override {
     const auto rows = detail::numbers_to<std::uint32_t>(this->n_);
-    auto all = detail::group(place, detail::zip_checked(keys_.span(), rows, where), 0, false, where);
+    auto all = detail::group(place, detail::zip_checked(keys_.span(), rows, where), 0, where);
     if (this->numbered_) {
       if constexpr (sizeof(Key) <= 8) {
         this->numbers_ = array<std::uint32_t, Place>(place, this->size_);

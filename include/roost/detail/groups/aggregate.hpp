@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tuple>
-
 #include "roost/detail/groups/aggregate_tables.hpp"
 #include "roost/detail/groups/numbering.hpp"
 
@@ -9,6 +7,11 @@
 // region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the partition.
 // The groups are in ascending order of the hashes of their keys, with seed 0, whatever is combined, and
 // however: Python's GroupBy relies on it.
+
+namespace roost {
+template <class Key, class Value, class Place, std::size_t N>
+struct aggregated;
+}
 
 namespace roost::detail {
 
@@ -28,13 +31,15 @@ struct is_repeated {
   }
 };
 
-/// The distinct keys in hash order, with the result of each function for their values.
+/// The results of function k.
 template <class Key, class Value, class Place, std::size_t N>
-struct aggregates {
-  array<Key, Place> keys;
-  std::array<array<Value, Place>, N> values;
-  array<std::uint64_t, Place> counts;  // if requested
-};
+array<Value, Place>& results_of(aggregated<Key, Value, Place, N>& all, [[maybe_unused]] std::size_t k) {
+  if constexpr (N == 1) {
+    return all.values;
+  } else {
+    return all.values[k];
+  }
+}
 
 /// Aggregates a batch.
 template <class Place, class Key, class Value, class... F>
@@ -52,7 +57,7 @@ class aggregator {
   }();
 
  public:
-  using result_type = aggregates<Key, Value, Place, sizeof...(F)>;
+  using result_type = aggregated<Key, Value, Place, sizeof...(F)>;
 
   aggregator(const Place& place, std::size_t n, bool counts) : place_(place), n_(n), counts_(counts) {}
 
@@ -127,7 +132,6 @@ class aggregator {
   void look_for_frequent(const Source& source, double items) {
     frequent_ = frequent_keys<Key, Place>(leading_bits{0, regions_most});
     sample_ = array<sample_outcome, Place>(place_, 1);
-    is_read_ = false;
     if (!frequent_->look(place_, source, items, sample_.data())) return frequent_.reset();
     std::uint32_t most = find_frequent_keys<Place, Key, Source>::most;
     while (hot_keys<Key, Value, F...>::bytes(most) > hot_bytes_most()) most /= 2;
@@ -141,7 +145,7 @@ class aggregator {
       if (hot_keys<Key, Value, F...>::bytes(seen_.frequent) <= hot_bytes_most()) break;
       seen_.frequent = 0;
     }
-    is_read_ = true;
+    sample_ = {};
     if (frequent_) frequent_->take(seen_);
     take_hot(seen_.frequent);
   }
@@ -198,12 +202,9 @@ class aggregator {
     leading_bits spread{0, wanted.coarse << wanted.fine_bits};
     regions_and_frequent_keys<Key> found(spread);
     if (frequent_) found = frequent_->region_of;
-    const hot_keys<Key, Value, F...> hot{spread,
-                                         found,
-                                         is_read_ ? nullptr : sample_.data(),
-                                         hot_keys<Key, Value, F...>::slots_for(found.count),
-                                         hot_words(),
-                                         hot_counts_.data()};
+    const hot_keys<Key, Value, F...> hot{spread,         found,
+                                         sample_.data(), hot_keys<Key, Value, F...>::slots_for(found.count),
+                                         hot_words(),    hot_counts_.data()};
     place_.for_each(found.count, clear_hot<reduce>{hot.values, hot.counts});
     constexpr std::size_t head = ceil_div(sizeof(aggregation_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(std::size_t{spread.regions}));
@@ -255,7 +256,7 @@ class aggregator {
 
   void take_room(std::size_t keys) {
     result_.keys = array<Key, Place>(place_, keys);
-    for (auto& values : result_.values) values = array<Value, Place>(place_, keys);
+    for (std::size_t k = 0; k < sizeof...(F); ++k) results_of(result_, k) = array<Value, Place>(place_, keys);
     result_.counts = array<std::uint64_t, Place>(place_, counts_ ? keys : 0);
   }
 
@@ -268,15 +269,14 @@ class aggregator {
                .slots = slots,
                .keys = result_.keys.data(),
                .counts = result_.counts.data()};
-    for (int k = 0; k < reduce::count; ++k)
-      run.values[k] = result_.values[static_cast<std::size_t>(k)].data();
+    for (std::size_t k = 0; k < sizeof...(F); ++k) run.values[k] = results_of(result_, k).data();
     return run;
   }
 
   std::optional<result_type> finish() {
     if (outcome_.overflowed + outcome_.failed + outcome_.in_order != 0) return {};
     truncate(place_, result_.keys, outcome_.size);
-    for (auto& values : result_.values) truncate(place_, values, outcome_.size);
+    for (std::size_t k = 0; k < sizeof...(F); ++k) truncate(place_, results_of(result_, k), outcome_.size);
     truncate(place_, result_.counts, outcome_.size);
     return std::move(result_);
   }
@@ -285,9 +285,8 @@ class aggregator {
   std::size_t n_;
   bool counts_;
   std::optional<frequent_keys<Key, Place>> frequent_;
-  array<sample_outcome, Place> sample_;
+  array<sample_outcome, Place> sample_;  // until the host has read it
   sample_outcome seen_{};
-  bool is_read_ = true;  // whether seen_ is a copy of sample_
   array<std::uint32_t, Place> hot_counts_;
   array<word, Place> hot_values_;
   aggregation_outcome outcome_{};

@@ -168,9 +168,7 @@ struct aggregate_regions {
   static constexpr std::uint32_t tile = per_worker<Team> * static_cast<std::uint32_t>(Team::size);
 
   /// Keys whose home is the last of these slots may take the slots after it.
-  ROOST_FN std::uint32_t home_of(word w) const {
-    return static_cast<std::uint32_t>(std::uint64_t{words::leading(w)} * (slots - slots / 32 - 48) >> 31);
-  }
+  ROOST_FN std::uint32_t home_of(word w) const { return words::home(w, slots - slots / 32 - 48); }
 
   /// Adds n items. A thread of a block reads the first slots of all its items before it needs them.
   template <class Team>

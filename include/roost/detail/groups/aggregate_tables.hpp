@@ -46,7 +46,7 @@ struct clear_tables {
 template <class Kernel, class Source>
 struct add_to_tables {
   static constexpr int threads = group_tuning<cuda>::table_threads;
-  static constexpr std::uint32_t tile = threads, slots = 2 * tile, none = ~std::uint32_t{0};
+  static constexpr std::uint32_t tile = threads, slots = 2 * tile;
   using reduce = typename Kernel::reduce;
   using key_type = std::remove_cvref_t<decltype(std::declval<const Source&>()[0].key)>;
 
@@ -55,7 +55,7 @@ struct add_to_tables {
   std::size_t n;
 
   struct pieces {
-    std::uint32_t* slot;  // the number of the first item of a key
+    std::uint32_t* table;  // see item_of_key
     key_type* key;
     typename reduce::words value;
     std::uint32_t* count;
@@ -72,7 +72,7 @@ struct add_to_tables {
     const pieces parts = scratch(all);
     const std::size_t first = index * tile;
     const auto m = static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first));
-    fill_words(team, parts.slot, slots, none);
+    fill_words(team, parts.table, slots, no_item);
     for_each_of(team, m, [&](std::uint32_t i) {
       parts.key[i] = source[first + i].key;
       parts.count[i] = 0;
@@ -83,7 +83,8 @@ struct add_to_tables {
     for_each_of(team, m, [&](std::uint32_t i) {
       const auto value = source[first + i].value;
       in_order |= reduce::depends_on_order(value);
-      const std::uint32_t same = first_of_key(team, parts, i, run.hot.spread.seed);
+      const auto home = static_cast<std::uint32_t>(hash_of(parts.key[i], run.hot.spread.seed)) % slots;
+      const std::uint32_t same = item_of_key(team, parts.table, slots, home, parts.key, i);
       team.fetch_add(parts.count[same], 1u);
       reduce::add(team, parts.value, same, value);
     });
@@ -97,19 +98,6 @@ struct add_to_tables {
     });
     if (full) run.outcome->failed = 1;
     if (in_order) run.outcome->in_order = 1;
-  }
-
- private:
-  template <class Team>
-  ROOST_FN static std::uint32_t first_of_key(const Team& team, const pieces& parts, std::uint32_t i,
-                                             std::uint64_t seed) {
-    const key_type key = parts.key[i];
-    for (auto s = static_cast<std::uint32_t>(hash_of(key, seed)) % slots;; s = (s + 1) % slots) {
-      std::uint32_t seen = team.read(parts.slot[s]);
-      if (seen == none) seen = team.compare_exchange(parts.slot[s], none, i);
-      if (seen == none) return i;
-      if (same_key(parts.key[seen], key)) return seen;
-    }
   }
 };
 

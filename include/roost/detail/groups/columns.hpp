@@ -55,7 +55,7 @@ ROOST_FN std::uint64_t ordered_word(const void* values, std::size_t i) {
 }
 /// Holds the words of such values: loops over 4 bytes are faster than over 8.
 template <class T>
-using word_of_type = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+using word_of_type = typename value_word<minimum, T>::word;
 template <class T>
 ROOST_FN T value_of_word(std::uint64_t word) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -99,16 +99,14 @@ ROOST_FN std::uint64_t get_bits(const Key& key, std::uint32_t shift, std::uint32
 struct column_range_kernel {
   static constexpr int threads = 256;
   static constexpr std::size_t tile = std::size_t{1} << 16;
-  struct columns {
-    key_column of[column_packing::columns_most];
-  } table;
+  key_column columns[column_packing::columns_most];
   std::size_t tiles;     // of each column
   std::uint64_t* least;  // two per column
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     const std::size_t c = index / tiles, first = index % tiles * tile;
-    const key_column& column = table.of[c];
+    const key_column& column = columns[c];
     const auto count = static_cast<std::uint32_t>(smaller(tile, column.rows - first));
     with_number(column.type, [&]<class T>(T) {
       using word = word_of_type<T>;
@@ -138,10 +136,8 @@ template <class Key>
 struct pack_columns_kernel {
   static constexpr int threads = 256;
   static constexpr std::size_t tile = 2048;
-  struct columns {
-    packed_field how[column_packing::columns_most];
-    key_column of[column_packing::columns_most];
-  } table;
+  packed_field fields[column_packing::columns_most];
+  key_column columns[column_packing::columns_most];
   std::uint32_t count;
   std::size_t rows;
   std::uint64_t null;  // which of the codes that are no values
@@ -157,8 +153,8 @@ struct pack_columns_kernel {
   template <class Team>
   ROOST_FN void pack(const Team& team, std::size_t first, std::uint32_t here, Key* target) const {
     for (std::uint32_t c = 0; c < count; ++c) {
-      const packed_field how = table.how[c];
-      const key_column column = table.of[c];
+      const packed_field how = fields[c];
+      const key_column column = columns[c];
       with_number(how.type, [&]<class T>(T) {
         if constexpr (std::is_integral_v<Key>) {
           if (column.valid == nullptr && column.step == 1) {
@@ -248,7 +244,7 @@ column_packing::column_packing(const Place& place, std::span<const std::span<con
     check(table);
     const std::size_t tiles = detail::ceil_div(table[0].rows, detail::column_range_kernel::tile);
     detail::column_range_kernel run{{}, tiles, least.data()};
-    std::copy(table.begin(), table.end(), run.table.of);
+    std::copy(table.begin(), table.end(), run.columns);
     if (tiles != 0) place.launch(tiles * count, 0, run);
   }
   const std::vector<std::uint64_t> found = copy_to_host(place, least);
@@ -289,12 +285,13 @@ detail::pack_columns_kernel<Key> column_packing::kernel(std::span<const key_colu
                                      table, " where they have ", key_bytes(), " bytes, of tables 0 and 1"});
   }
   detail::pack_columns_kernel<Key> run{{},
+                                       {},
                                        static_cast<std::uint32_t>(columns.size()),
                                        columns[0].rows,
                                        nulls_ == null_equality::equal ? 0 : table,
                                        keys};
-  std::copy(fields_.begin(), fields_.end(), run.table.how);
-  std::copy(columns.begin(), columns.end(), run.table.of);
+  std::copy(fields_.begin(), fields_.end(), run.fields);
+  std::copy(columns.begin(), columns.end(), run.columns);
   return run;
 }
 

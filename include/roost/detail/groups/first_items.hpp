@@ -89,7 +89,8 @@ struct marked_positions {
 template <class Place, class Key>
 struct mark_first_items {
   using item = pair<Key, std::uint32_t>;  // with its position
-  using word = decltype(hash_of(std::declval<const Key&>()));
+  using words = region_words<Key, host>;
+  using word = typename words::word;
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
@@ -135,7 +136,7 @@ struct mark_first_items {
     const pieces parts = scratch(all);
     const std::uint64_t begin = begins[region], count = ends[region] - begin;
     if (count == 0) return;
-    if (count > tile && region_of.is_frequent(items[begin].key)) {  // mark_frequent() does the rest
+    if (count > tile && region_of.is_frequent(items[begin].key)) {  // numberer::finish_marks() does the rest
       if (team.rank() == 0) fetch_add(outcome->size, std::uint64_t{1});
       return;
     }
@@ -156,7 +157,7 @@ struct mark_first_items {
       for_each_held<per_worker>(team, n, [&](int held, int i) {
         const std::uint32_t position = mine(held, i).value;
         const word wanted = word_of(mine(held, i).key);
-        const std::uint32_t home = home_of(wanted, homes);
+        const std::uint32_t home = words::home(wanted, homes);
         word* const slot = parts.slot + home;
         word seen = none_here;
         std::uint32_t step = 0;
@@ -187,30 +188,25 @@ struct mark_first_items {
       if (parts.first[s] != ~0u) target.set(parts.first[s]);
     });
   }
-
- private:
-  ROOST_FN static std::uint32_t home_of(word w, std::uint32_t homes) {
-    const auto leading = static_cast<std::uint32_t>(w >> (8 * sizeof(word) - 32));  // 31 bits
-    return static_cast<std::uint32_t>(std::uint64_t{leading} * homes >> 31);
-  }
 };
 
+/// The least position of each frequent key.
 template <class Key>
 struct least_position {
   const pair<Key, std::uint32_t>* items;
-  std::uint32_t* least;  // of each region
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
-    fetch_min(least[region], items[i].value);
+  std::uint32_t* least;
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t, std::uint32_t f) const {
+    fetch_min(least[f], items[i].value);
   }
 };
 
-template <class Key>
-struct mark_frequent {
-  regions_and_frequent_keys<Key> region_of;
-  const std::uint32_t* least;
+/// Marks where keys occur first: all keys, or those without an index.
+struct mark_first {
+  const std::uint32_t* first;
+  const std::uint32_t* indices;
   marks target;
-  ROOST_FN void operator()(std::size_t f) const {
-    target.set(least[region_of.of_frequent(static_cast<std::uint32_t>(f))]);
+  ROOST_FN void operator()(std::size_t number) const {
+    if (indices == nullptr || indices[number] == ~0u) target.set(first[number]);
   }
 };
 

@@ -16,10 +16,10 @@ struct regions_and_frequent_keys {
   static constexpr std::uint32_t slots = group_tuning<cuda>::sample;
 
   leading_bits spread;
-  int shift = 0;  // regions with the same leading bits share a slot: fewer than `slots`
+  int shift = 0;  // 2^shift neighbouring regions share a slot, so that `slots` are enough
   std::uint32_t count = 0;
-  const Key* frequent = nullptr;        // in the order of their regions: those of slot s begin
-  const std::uint16_t* slot = nullptr;  // at slot[s], and end at slot[s + 1]
+  const Key* frequent = nullptr;          // in the order of their regions
+  const std::uint16_t* begins = nullptr;  // where those of each slot begin, and the end
 
   explicit regions_and_frequent_keys(const leading_bits& regions) : spread(regions) {
     while ((spread.regions - 1) >> shift >= slots) ++shift;
@@ -28,8 +28,8 @@ struct regions_and_frequent_keys {
   ROOST_FN std::uint32_t operator()(const Key& key) const {
     const std::uint32_t region = spread(key);
     if (count == 0) return region;
-    std::uint32_t before = slot[region >> shift];
-    for (std::uint32_t f = before; f < slot[(region >> shift) + 1]; ++f) {
+    std::uint32_t before = begins[region >> shift];
+    for (std::uint32_t f = before; f < begins[(region >> shift) + 1]; ++f) {
       if (same_key(frequent[f], key)) return region + f + 1;
       before += spread(frequent[f]) < region ? 1 : 0;
     }
@@ -39,7 +39,7 @@ struct regions_and_frequent_keys {
   ROOST_FN bool is_frequent(const Key& key) const {
     if (count == 0) return false;
     const std::uint32_t s = spread(key) >> shift;
-    for (std::uint32_t f = slot[s]; f < slot[s + 1]; ++f) {
+    for (std::uint32_t f = begins[s]; f < begins[s + 1]; ++f) {
       if (same_key(frequent[f], key)) return true;
     }
     return false;
@@ -68,6 +68,22 @@ struct item_of_sample {
   ROOST_FN auto operator()(std::size_t i) const { return (*this)[i]; }
 };
 
+inline constexpr std::uint32_t no_item = ~0u;
+
+/// Returns an item with the key of item i: for all items with this key the same one. `table`: of a team, with
+/// `slots` slots, a power of two, that are initially no_item; `home`: the key's first slot.
+template <class Team, class Key>
+ROOST_FN std::uint32_t item_of_key(const Team& team, std::uint32_t* table, std::uint32_t slots,
+                                   std::uint32_t home, const Key* keys, std::uint32_t i) {
+  const Key mine = keys[i];
+  for (std::uint32_t s = home;; s = (s + 1) % slots) {
+    std::uint32_t seen = team.read(table[s]);  // most find their key: a read is cheaper
+    if (seen == no_item) seen = team.compare_exchange(table[s], no_item, i);
+    if (seen == no_item) return i;
+    if (same_key(keys[seen], mine)) return seen;
+  }
+}
+
 /// Finds frequent keys in a sample; run by one team.
 template <class Place, class Key, class Source>
 struct find_frequent_keys {
@@ -78,32 +94,29 @@ struct find_frequent_keys {
   static constexpr std::uint32_t most = sample / least;
   using frequent_regions = regions_and_frequent_keys<Key>;
   static constexpr std::uint32_t slots = frequent_regions::slots;
-  static constexpr std::uint32_t table_slots = 2 * sample, none = ~0u;
-  static_assert(slots <= table_slots);
+  static constexpr std::uint32_t table_slots = 2 * sample;
+  static_assert(slots <= sample);
 
   Source source;
   std::uint64_t step;       // see item_of_sample
   std::uint32_t at_least;   // in the sample
   frequent_regions target;  // initially without frequent keys
   Key* frequent;
-  std::uint16_t* slot;
+  std::uint16_t* begins;
   sample_outcome* outcome;
 
   struct pieces {
     Key* key;              // of each item
-    std::uint32_t* owner;  // of each slot of a table of the keys: an item with the key
-    std::uint32_t* count;  // of its items; then of the frequent keys of each slot of `target`
+    std::uint32_t* table;  // see item_of_key
+    std::uint32_t* count;  // items of each item_of_key; then frequent keys of each slot of `target`
     sample_outcome* seen;
     std::uint32_t* chosen;  // items of frequent keys
     std::uint64_t* hash;    // of their keys
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<Key>(sample),
-            memory.take<std::uint32_t>(table_slots),
-            memory.take<std::uint32_t>(table_slots),
-            memory.take<sample_outcome>(1),
-            memory.take<std::uint32_t>(most),
-            memory.take<std::uint64_t>(most)};
+    return {memory.take<Key>(sample),           memory.take<std::uint32_t>(table_slots),
+            memory.take<std::uint32_t>(sample), memory.take<sample_outcome>(1),
+            memory.take<std::uint32_t>(most),   memory.take<std::uint64_t>(most)};
   }
 
   template <class Team>
@@ -112,19 +125,22 @@ struct find_frequent_keys {
     const pieces parts = scratch(all);
     const item_of_sample<Source> items{source, step};
     for_each_of(team, sample, [&](std::uint32_t i) { parts.key[i] = items[i].key; });
-    fill_words(team, parts.owner, table_slots, none);
-    fill_words(team, parts.count, table_slots, 0);
+    fill_words(team, parts.table, table_slots, no_item);
+    fill_words(team, parts.count, sample, 0);
     if (team.rank() == 0) *parts.seen = {0, 0, 0};
     team.sync();
-    for_each_of(team, sample,
-                [&](std::uint32_t i) { team.fetch_add(parts.count[slot_of(team, parts, i)], 1u); });
+    for_each_of(team, sample, [&](std::uint32_t i) {
+      const auto home = static_cast<std::uint32_t>(
+          split_hash(hash_of(parts.key[i], target.spread.seed), table_slots).digit);
+      team.fetch_add(parts.count[item_of_key(team, parts.table, table_slots, home, parts.key, i)], 1u);
+    });
     team.sync();
     std::uint32_t different = 0, pairs = 0;
-    for_each_of(team, table_slots, [&](std::uint32_t s) {
-      const std::uint32_t count = parts.count[s];
+    for_each_of(team, sample, [&](std::uint32_t i) {
+      const std::uint32_t count = parts.count[i];
       different += count != 0 ? 1 : 0;
       if (count >= at_least) {
-        parts.chosen[team.fetch_add(parts.seen->frequent, 1u)] = parts.owner[s];
+        parts.chosen[team.fetch_add(parts.seen->frequent, 1u)] = i;
       } else {
         pairs += count * (count - 1) / 2;
       }
@@ -137,18 +153,6 @@ struct find_frequent_keys {
   }
 
  private:
-  /// The slot of the key of an item.
-  template <class Team>
-  ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, std::uint32_t i) const {
-    const Key mine = parts.key[i];
-    auto s = static_cast<std::uint32_t>(split_hash(hash_of(mine, target.spread.seed), table_slots).digit);
-    for (;; s = s + 1 == table_slots ? 0 : s + 1) {
-      std::uint32_t seen = team.read(parts.owner[s]);  // most find their key: a read is cheaper
-      if (seen == none) seen = team.compare_exchange(parts.owner[s], none, i);
-      if (seen == none || same_key(parts.key[seen], mine)) return s;
-    }
-  }
-
   /// Writes the chosen keys in hash order, whatever order they were found in.
   template <class Team>
   ROOST_FN void write_frequent(const Team& team, const pieces& parts, std::uint32_t found) const {
@@ -172,8 +176,9 @@ struct find_frequent_keys {
     team.sync();
     team.exclusive_scan(parts.count, parts.count, slots);
     team.sync();
-    for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(parts.count[s]); });
-    if (team.rank() == 0) slot[slots] = static_cast<std::uint16_t>(found);
+    for_each_of(team, slots,
+                [&](std::uint32_t s) { begins[s] = static_cast<std::uint16_t>(parts.count[s]); });
+    if (team.rank() == 0) begins[slots] = static_cast<std::uint16_t>(found);
   }
 };
 
@@ -181,7 +186,7 @@ struct find_frequent_keys {
 template <class Key, class Place>
 struct frequent_keys {
   array<Key, Place> keys;
-  array<std::uint16_t, Place> slot;
+  array<std::uint16_t, Place> begins;
   regions_and_frequent_keys<Key> region_of;
   std::uint32_t copies = 0;  // items of the sample whose key an earlier item has
 
@@ -206,10 +211,10 @@ struct frequent_keys {
     const double expected = items_most * kernel::sample / static_cast<double>(n);  // in the sample
     if (expected >= kernel::sample / 2) return false;
     keys = array<Key, Place>(place, kernel::most);
-    slot = array<std::uint16_t, Place>(place, kernel::slots + 1);
+    begins = array<std::uint16_t, Place>(place, kernel::slots + 1);
     const kernel run{
         source,    n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
-        region_of, keys.data(),        slot.data(),
+        region_of, keys.data(),        begins.data(),
         outcome};
     place.launch(1, scratch_bytes_of(run), run);
     return true;
@@ -218,12 +223,12 @@ struct frequent_keys {
     copies = group_tuning<cuda>::sample - seen.different;
     region_of.count = seen.frequent;
     region_of.frequent = keys.data();
-    region_of.slot = slot.data();
+    region_of.begins = begins.data();
   }
 };
 
-/// put(i, region) for the items of frequent keys. Teams divide all items evenly, whatever their keys, so that
-/// every key is work for all teams.
+/// put(i, region, f) for each item i of a frequent key f, with its region. Teams divide all items evenly,
+/// whatever their keys, so that every key is work for all teams.
 template <class Place, class Key, class Put>
 struct each_frequent_item {
   static constexpr int threads = 256;
@@ -244,7 +249,7 @@ struct each_frequent_item {
       if (begins[region] >= end) return;
       const std::uint64_t source = larger(begins[region], first);
       for_each_of(team, static_cast<std::uint32_t>(smaller(ends[region], end) - source),
-                  [&](std::uint32_t i) { put(source + i, region); });
+                  [&](std::uint32_t i) { put(source + i, region, f); });
     }
   }
 };

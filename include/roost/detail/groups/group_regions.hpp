@@ -253,7 +253,9 @@ template <class Key, class Value>
 struct copy_value {
   const pair<Key, Value>* source;
   Value* target;
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t) const { target[i] = source[i].value; }
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t, std::uint32_t) const {
+    target[i] = source[i].value;
+  }
 };
 
 /// Packs the groups of all regions.

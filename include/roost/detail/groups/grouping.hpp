@@ -15,8 +15,8 @@ struct groups {
   array<Key, Place> keys;
   array<std::uint64_t, Place> offsets;  // where the values of each key begin, and the end
   array<Value, Place> values;           // of all items
-  leading_bits region_of{};
-  array<std::uint64_t, Place> begins;  // of each region's groups, and the end; if requested
+  frequent_keys<Key, Place> frequent{leading_bits{}};
+  array<std::uint64_t, Place> keys_before;  // see numbering_output
   std::size_t scratch_bytes = 0;
 
   std::size_t size() const { return keys.size(); }
@@ -30,8 +30,8 @@ class grouper {
 
  public:
   /// `tighter`: the factor by which regions have fewer items than they could.
-  grouper(const Place& place, std::size_t n, std::uint64_t seed, double tighter, bool with_begins)
-      : place_(place), n_(n), with_begins_(with_begins), frequent_({seed, regions_for(n, tighter)}) {}
+  grouper(const Place& place, std::size_t n, std::uint64_t seed, double tighter)
+      : place_(place), n_(n), frequent_({seed, regions_for(n, tighter)}) {}
 
   /// Returns nothing if some region has too many keys.
   template <class Source>
@@ -66,15 +66,15 @@ class grouper {
   template <class Source>
   bool group_different(const Source& source) {
     const leading_bits& spread = frequent_.region_of.spread;
-    numberer<Key, Value, Place> numberer(
-        place_, n_, spread.seed, 1, {.keys = true, .first = true, .begins = with_begins_, .different = true});
+    numberer<Key, Value, Place> numberer(place_, n_, spread.seed, 1,
+                                         {.keys = true, .first = true, .different = true});
     auto all = numberer.run(source);
     if (!all) return false;
     result_.keys = std::move(all->keys);
     result_.values = std::move(all->first);
     result_.offsets = std::move(all->offsets);
-    result_.region_of = all->region_of;
-    result_.begins = std::move(all->begins);
+    result_.frequent = std::move(all->frequent);
+    result_.keys_before = std::move(all->keys_before);
     result_.scratch_bytes = all->parts->scratch_bytes();
     return true;
   }
@@ -118,15 +118,14 @@ class grouper {
     const pack_groups<Place, Key, Value> pack{output_, result_.keys.data(), result_.offsets.data(), size_,
                                               n_};
     place_.launch(frequent_.regions(), 0, pack);
-    result_.region_of = frequent_.region_of.spread;
-    if (with_begins_) result_.begins = begins_of_regions(place_, frequent_, sizes_);
     result_.scratch_bytes = parts_->scratch_bytes() + keys_.bytes() + starts_.bytes() + sizes_.bytes() +
                             firsts_.bytes() + result_.values.bytes();
+    result_.frequent = std::move(frequent_);
+    result_.keys_before = std::move(sizes_);
   }
 
   const Place& place_;
   std::size_t n_;
-  bool with_begins_;
   frequent_keys<Key, Place> frequent_;
   std::optional<partitioned<pair<Key, Value>, Place>> parts_;
   array<Key, Place> keys_;  // see group_output
@@ -137,23 +136,14 @@ class grouper {
   result_type result_;
 };
 
-/// Groups items by key; `with_begins`: also returns where the groups of each region begin. Synchronises.
-/// Throws out_of_memory, build_error.
+/// Groups items by key. Synchronises. Throws out_of_memory, build_error.
 template <class Place, class Source>
-auto group(const Place& place, const Source& source, std::uint64_t seed, bool with_begins,
-           const char* where) {
+auto group(const Place& place, const Source& source, std::uint64_t seed, const char* where) {
   using item = std::remove_cvref_t<decltype(source[0])>;
   using Key = decltype(item::key);
   using Value = decltype(item::value);
-  if (source.size() == 0) {
-    groups<Key, Value, Place> none;
-    none.offsets = zeros(place, 1);
-    none.region_of = {seed, 2};
-    none.begins = zeros(place, 3);
-    return none;
-  }
   return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
-    return grouper<Key, Value, Place>(place, source.size(), some_seed, tighter, with_begins).run(source);
+    return grouper<Key, Value, Place>(place, source.size(), some_seed, tighter).run(source);
   });
 }
 
@@ -161,8 +151,10 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, bool wi
 template <class Map, class Place, class Keys, class Key>
 Map map_of_keys(const Place& place, const Keys& all, const numbered_keys<Key>& numbered, std::size_t n,
                 double load_factor) {
-  const keys_in_order<Key> source{numbered, n, all.region_of, all.begins.data()};
-  return frozen_source::build<Map>(place, source, {.load_factor = load_factor, .seed = all.region_of.seed});
+  const leading_bits& spread = all.frequent.region_of.spread;
+  const auto begins = begins_of_regions(place, all.frequent, all.keys_before);
+  const keys_in_order<Key> source{numbered, n, spread, begins.data()};
+  return frozen_source::build<Map>(place, source, {.load_factor = load_factor, .seed = spread.seed});
 }
 
 }  // namespace roost::detail

@@ -16,8 +16,8 @@ struct hot_keys {
 
   leading_bits spread;
   regions_and_frequent_keys<Key> found;  // by other regions
-  const sample_outcome* seen;     // if only the device knows how many there are; then found.count is the most
-                                  // that are absorbed: if there are more, none is
+  const sample_outcome* seen;     // null if the host knows how many there are; else at most found.count are
+                                  // absorbed, and none if there are more
   std::uint32_t slots;            // of a tile's table of these keys, a power of two: slots_for()
   typename reduce::words values;  // of each frequent key, in memory of the place
   std::uint32_t* counts;

@@ -92,8 +92,7 @@ struct write_count : answer_of_run<write_count<Count>> {
   using result = Count;
   result* counts;
   ROOST_FN result of_run(std::uint64_t, std::uint64_t count) const {
-    constexpr std::uint64_t most =
-        static_cast<std::make_unsigned_t<Count>>(~Count{0}) >> (std::is_signed_v<Count> ? 1 : 0);
+    constexpr std::uint64_t most = std::numeric_limits<Count>::max();
     return static_cast<Count>(smaller(count, most));
   }
   ROOST_FN void put(std::size_t i, result answer) const { counts[i] = answer; }

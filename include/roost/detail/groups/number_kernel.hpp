@@ -54,9 +54,10 @@ class region_words {
       return {static_cast<std::uint32_t>(inside >> 32), static_cast<std::uint32_t>(inside)};
     }
   }
-  /// The first 31 bits of a word.
-  ROOST_FN static std::uint32_t leading(word w) {
-    return static_cast<std::uint32_t>(w >> (8 * sizeof(word) - 32));
+  /// The first slot of a word in a table in which `homes` slots are the first ones of words, in word order.
+  ROOST_FN static std::uint32_t home(word w, std::uint32_t homes) {
+    const auto leading = static_cast<std::uint32_t>(w >> (8 * sizeof(word) - 32));  // 31 bits
+    return static_cast<std::uint32_t>(std::uint64_t{leading} * homes >> 31);
   }
 
   /// The inverse. `region`: of the key.
@@ -267,9 +268,7 @@ class region_numbering {
   }
   ROOST_FN std::uint32_t slots() const { return 2 * size() + Kernel::steps_most; }
 
-  ROOST_FN std::uint32_t home(word_type word) const {
-    return static_cast<std::uint32_t>(std::uint64_t{words::leading(word)} * (2 * size()) >> 31);
-  }
+  ROOST_FN std::uint32_t home(word_type word) const { return words::home(word, 2 * size()); }
 
   /// Inserts all keys, and counts occupied slots; returns the number of keys, or a number above `tile`.
   ROOST_FN std::uint32_t insert() {

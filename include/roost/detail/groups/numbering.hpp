@@ -18,15 +18,8 @@ struct numbering_kind {
   bool counts = false;
   bool first = false;      // values; of several values of a key the lowest, if they are positions
   bool numbers = false;    // of items
-  bool begins = false;     // of each region's keys
   bool different = false;  // all keys are distinct, or the result is nothing; also their offsets
   bool marks = false;      // of first items, and nothing else: keys of up to 8 bytes, values are positions
-};
-
-struct of_number {
-  const std::uint32_t* numbers;
-  const std::uint32_t* of;
-  ROOST_FN std::uint32_t operator[](std::size_t i) const { return of[numbers[i]]; }
 };
 
 /// The facts about a batch. Those that were not requested are empty.
@@ -37,21 +30,19 @@ struct numbered {
   array<std::uint64_t, Place> counts, offsets;
   array<Value, Place> first;
   std::optional<marked_positions<Place>> marked;  // ranked, unless all keys are distinct
-  leading_bits region_of{};
-  array<std::uint64_t, Place> begins;  // of each region's keys, and the end
+  frequent_keys<Key, Place> frequent{leading_bits{}};
+  array<std::uint64_t, Place> keys_before;  // see numbering_output
 
   // of items
-  frequent_keys<Key, Place> frequent{leading_bits{}};
   std::optional<partitioned<pair<Key, Value>, Place>> parts;
-  array<std::uint64_t, Place> keys_before;  // see numbering_output
   array<std::uint32_t, Place> numbers;
 
   /// target[i] = of[the number of item i], or the number if `of` is null.
   void of_each_item(const Place& place, const std::uint32_t* of, std::uint32_t* target) const {
-    if (!parts) return;  // there are no items
     const put_to<std::uint32_t> to{target};
     if (of == nullptr) return parts->restore_each(place, numbers.data(), to, nullptr);
-    parts->restore_each(place, of_number{numbers.data(), of}, to, nullptr);
+    const computed of_numbers(numbers.size(), gather<std::uint32_t>{of, numbers.data()});
+    parts->restore_each(place, of_numbers, to, nullptr);
   }
 };
 
@@ -60,7 +51,7 @@ struct first_of_frequent {
   const pair<Key, std::uint32_t>* items;
   const std::uint64_t* keys_before;
   std::uint32_t* first;
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region, std::uint32_t) const {
     fetch_min(first[keys_before[region]], items[i].value);
   }
 };
@@ -68,7 +59,7 @@ struct first_of_frequent {
 struct number_of_frequent {
   const std::uint64_t* keys_before;
   std::uint32_t* numbers;
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region, std::uint32_t) const {
     numbers[i] = static_cast<std::uint32_t>(keys_before[region]);
   }
 };
@@ -141,13 +132,13 @@ class numberer {
 
  public:
   numberer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const numbering_kind& kind)
-      : place_(place), n_(n), kind_(kind), seed_(seed), tighter_(tighter) {}
+      : place_(place), n_(n), kind_(kind) {
+    result_.frequent = frequent_keys<Key, Place>({seed, regions_for(n, tile(), tighter)});
+  }
 
   /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    const leading_bits spread{seed_, regions_for(n_, tile(), tighter_)};
-    result_.frequent = frequent_keys<Key, Place>(spread);
     const auto sample = [&] {
       if (!kind_.different) result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * tile());
     };
@@ -240,11 +231,10 @@ class numberer {
   void finish_marks(const numbering_outcome& outcome) {
     if constexpr (can_mark) {
       const auto& region_of = result_.frequent.region_of;
-      const std::uint32_t regions = region_of.count == 0 ? 0 : result_.frequent.regions();
-      auto least = filled<std::uint32_t>(place_, regions, 0xff);
+      auto least = filled<std::uint32_t>(place_, region_of.count, 0xff);
       for_each_frequent_item(place_, *result_.parts, region_of, n_,
                              least_position<Key>{result_.parts->items(), least.data()});
-      place_.for_each(region_of.count, mark_frequent<Key>{region_of, least.data(), result_.marked->ref()});
+      place_.for_each(region_of.count, mark_first{least.data(), nullptr, result_.marked->ref()});
     }
     result_.size = outcome.size;
     if (outcome.size != n_) result_.marked->rank(place_, outcome.marks_copies());
@@ -264,8 +254,6 @@ class numberer {
       for_each_frequent_item(place_, *result_.parts, frequent.region_of, n_,
                              number_of_frequent{keys_before, result_.numbers.data()});
     }
-    result_.region_of = frequent.region_of.spread;
-    if (kind_.begins) result_.begins = begins_of_regions(place_, frequent, result_.keys_before);
     result_.size = size;
     truncate(place_, result_.keys, size);
     truncate(place_, result_.counts, size);
@@ -275,25 +263,32 @@ class numberer {
   const Place& place_;
   std::size_t n_;
   numbering_kind kind_;
-  std::uint64_t seed_;
-  double tighter_;
   result_type result_;
 };
 
-/// Numbers the distinct keys of a batch in hash order. The source gives pairs of keys and positions (or other
-/// values, if all keys are distinct; or none). Synchronises. Throws out_of_memory, build_error.
-template <class Value, class Place, class Source>
-auto number_keys(const Place& place, const Source& source, std::uint64_t seed, const numbering_kind& kind,
+/// The most keys of a batch: 32 bits number them, and one number is none.
+inline constexpr std::size_t batch_most = ~std::uint32_t{0} - std::size_t{1};
+inline void check_batch(std::size_t n, const char* where) {
+  if (n > batch_most)
+    detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
+}
+
+/// Numbers the distinct keys of a batch in hash order; with their positions, of type Position, if first
+/// occurrences are requested. Synchronises. Throws invalid_argument, out_of_memory, build_error.
+template <class Position, class Place, class Keys>
+auto number_keys(const Place& place, const Keys& keys, std::uint64_t seed, const numbering_kind& kind,
                  const char* where) {
-  using Key = decltype(std::remove_cvref_t<decltype(source[0])>::key);
-  if (source.size() == 0) {
-    numbered<Key, Value, Place> none_at_all;
-    none_at_all.region_of = {seed, 2};
-    none_at_all.begins = zeros(place, 3);
-    return none_at_all;
-  }
+  using Key = element_of<Keys>;
+  check_batch(keys.size(), where);
+  const auto source = [&] {
+    if constexpr (std::is_same_v<Position, none>) {
+      return alone{keys};
+    } else {
+      return zipped{keys, numbers_to<Position>(keys.size())};
+    }
+  }();
   return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
-    return numberer<Key, Value, Place>(place, source.size(), some_seed, tighter, kind).run(source);
+    return numberer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind).run(source);
   });
 }
 

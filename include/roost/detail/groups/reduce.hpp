@@ -22,15 +22,16 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
   using key = element_of<Keys>;
   using value = element_of<Values>;
   const auto source = zip_checked(keys, values, where);
-  aggregates<key, value, Place, sizeof...(F)> result;
+  aggregated<key, value, Place, sizeof...(F)> result;
   std::size_t k = 0;
   if constexpr (std::is_same_v<Place, host>) {
     if (auto few =
             number_few<key>(place, source.size(), values_at{[&](std::size_t i) { return source[i].key; }})) {
       const auto reduce = [&](const auto& function) {
-        result.values[k] = array<value, Place>(place, few->keys.size());
+        auto& results = results_of(result, k++);
+        results = array<value, Place>(place, few->keys.size());
         reduce_few(place, few->rows, values_at{[&](std::size_t i) { return source[i].value; }}, function,
-                   result.values[k++].data());
+                   results.data());
       };
       (reduce(f), ...);
       if (options.counts) result.counts = copy_to(place, std::span(few->rows.counts(), few->rows.size()));
@@ -39,53 +40,38 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
     }
   }
   if constexpr (has_words<key, value, F...>) {
-    constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
-    if (source.size() != 0 && source.size() <= most &&
+    if (source.size() != 0 && source.size() <= batch_most &&
         (options.order == value_order::any || !sums_floats<value, F...>)) {
       auto all = aggregator<Place, key, value, F...>(place, source.size(), options.counts).run(source);
       if (all) return std::move(*all);
     }
   }
-  auto grouped = group(place, source, 0, false, where);
+  auto grouped = group(place, source, 0, where);
   const std::size_t size = grouped.size();
   result.keys = std::move(grouped.keys);
   if (options.counts) result.counts = array<std::uint64_t, Place>(place, size);
   const auto reduce = [&](const auto& function) {
-    result.values[k] = array<value, Place>(place, size);
-    reduce_lists(place, grouped.values.data(), grouped.offsets.data(), size, function,
-                 result.values[k].data(), k == 0 ? result.counts.data() : nullptr);
-    ++k;
+    std::uint64_t* const counts = k == 0 ? result.counts.data() : nullptr;
+    auto& results = results_of(result, k++);
+    results = array<value, Place>(place, size);
+    reduce_lists(place, grouped.values.data(), grouped.offsets.data(), size, function, results.data(),
+                 counts);
   };
   (reduce(f), ...);
   return result;
 }
 
-template <class F>
-auto as_tuple(const F& f) {
-  return std::tuple<F>(f);
-}
-template <class... F>
-auto as_tuple(const std::tuple<F...>& functions) {
-  static_assert(sizeof...(F) != 0, "give at least one function");
-  return functions;
-}
-
 template <class Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
               const group_options& options, const char* where) {
-  const auto functions = as_tuple(f);
-  auto all = std::apply(
-      [&](const auto&... g) { return group_by_all(place, keys, values, options, where, g...); }, functions);
-  constexpr std::size_t count = std::tuple_size_v<decltype(all.values)>;
-  aggregated<element_of<Keys>, element_of<Values>, Place, count> result;
-  result.keys = std::move(all.keys);
-  result.counts = std::move(all.counts);
-  if constexpr (count == 1) {
-    result.values = std::move(all.values[0]);
-  } else {
-    result.values = std::move(all.values);
-  }
-  return result;
+  return group_by_all(place, keys, values, options, where, f);
+}
+template <class Place, class Keys, class Values, class... F>
+auto group_by(const Place& place, const Keys& keys, const Values& values, const std::tuple<F...>& functions,
+              const group_options& options, const char* where) {
+  static_assert(sizeof...(F) != 0, "give at least one function");
+  return std::apply([&](const auto&... f) { return group_by_all(place, keys, values, options, where, f...); },
+                    functions);
 }
 
 }  // namespace detail

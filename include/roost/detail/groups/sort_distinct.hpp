@@ -202,7 +202,7 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   const std::size_t n = keys.size(), pieces = n / all::crowded + 1;
   const auto parts =
       partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count, room::exact, nullptr)
-          .run(alone<Sequence>{keys}, region_of_integer());
+          .run(alone{keys}, region_of_integer());
   auto crowded = filled<std::uint32_t>(place, 2 * pieces, 0xff);
   auto bitmaps = zeros<std::uint32_t>(place, pieces * all::words);
   const all regions{parts.items(), parts.begins(), parts.ends(), crowded.data(), bitmaps.data()};
@@ -257,12 +257,7 @@ auto sort_distinct(const Place& place, const Sequence& keys, bool distinct) {
   const auto sorted = sort_pairs(place, numbers_alone<Sequence>{keys}, 8 * sizeof(Key));
   const key_of_sorted<Key> key{sorted.items()};
   const is_first_of_copies<Key> is_first{sorted.items()};
-  array<Key, Place> result(place, distinct ? n : place.sum(n, is_first));
-  if (distinct) {
-    write_numbers(place, n, key, result.data());
-  } else {
-    select(place, n, is_first, put_at_position<key_of_sorted<Key>, Key>{key, result.data()});
-  }
+  auto result = distinct ? array_of(place, n, key) : select_values(place, n, is_first, key);
   place.synchronize();
   return result;
 }

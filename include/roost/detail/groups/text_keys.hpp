@@ -193,7 +193,7 @@ array<packed_key<2>, Place> keys_of_views(const Place& place, std::span<const st
 
 inline constexpr std::uint64_t text_seeds = 16;  // so many collisions are no accident
 inline void check_text_rows(std::size_t rows) {
-  if (rows < ~std::uint32_t{0}) return;
+  if (rows <= batch_most) return;
   raise<invalid_argument>({"roost: ", rows, " strings; at most 2^32 - 2 at once"});
 }
 [[noreturn]] inline void raise_equal_hashes() {

@@ -26,14 +26,14 @@ template <class Key>
 struct number_by_key {
   const Key* keys;
   const std::uint32_t* numbers;
-  ROOST_FN auto operator[](std::size_t i) const {
+  ROOST_FN auto operator()(std::size_t i) const {
     return make_pair(in_order<Key>::number(keys[numbers[i]]), numbers[i]);
   }
 };
 
-template <class Key, class Item>
+template <class Key>
 struct write_sorted {
-  const Item* sorted;
+  const pair<typename in_order<Key>::word, std::uint32_t>* sorted;
   Key* keys;
   std::uint32_t* numbers;
   ROOST_FN void operator()(std::size_t i) const {
@@ -56,22 +56,11 @@ template <class Key, class Place>
 array<Key, Place> sort_by_key(const Place& place, const array<Key, Place>& keys,
                               array<std::uint32_t, Place>& numbers) {
   array<Key, Place> result(place, numbers.size());
-  const sized<number_by_key<Key>> pairs{{keys.data(), numbers.data()}, numbers.size()};
+  const computed pairs(numbers.size(), number_by_key<Key>{keys.data(), numbers.data()});
   const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
-  using item = std::remove_cvref_t<decltype(*sorted.items())>;
-  place.for_each(numbers.size(), write_sorted<Key, item>{sorted.items(), result.data(), numbers.data()});
+  place.for_each(numbers.size(), write_sorted<Key>{sorted.items(), result.data(), numbers.data()});
   return result;
 }
-
-/// Marks where keys without an index occur first.
-struct mark_first {
-  const std::uint32_t* first;
-  const std::uint32_t* indices;
-  marks target;
-  ROOST_FN void operator()(std::size_t number) const {
-    if (indices == nullptr || indices[number] == ~0u) target.set(first[number]);
-  }
-};
 
 /// The index of a new key is its rank by first occurrence, after all existing indices.
 struct index_by_rank {
@@ -85,34 +74,13 @@ struct index_by_rank {
   }
 };
 
-inline void check_batch(std::size_t n, const char* where) {
-  constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
-  if (n > most)
-    detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
-}
-
-/// Numbers a batch; with positions, if first occurrences are requested.
-template <class Position, class Place, class Sequence>
-auto number_batch(const Place& place, const Sequence& keys, std::uint64_t seed, const numbering_kind& kind,
-                  const char* where) {
-  check_batch(keys.size(), where);
-  if constexpr (std::is_same_v<Position, none>) {
-    return number_keys<none>(place, alone<Sequence>{keys}, seed, kind, where);
-  } else {
-    const auto positions = numbers_to<Position>(keys.size());
-    return number_keys<Position>(place,
-                                 zipped<Sequence, std::remove_const_t<decltype(positions)>>{keys, positions},
-                                 seed, kind, where);
-  }
-}
-
 /// The distinct keys of a batch by first occurrence and, if requested, where these are.
 template <class Place, class Sequence>
 auto distinct_by_first(const Place& place, const Sequence& sequence, bool first, const char* where) {
   using Key = element_of<Sequence>;
   const std::size_t n = sequence.size();
   unique_keys<Key, Place> result;
-  auto found = number_batch<std::uint32_t>(place, sequence, 0, {.marks = true}, where);
+  auto found = number_keys<std::uint32_t>(place, sequence, 0, {.marks = true}, where);
   const auto write = [&]<class Source>(const Source& source, auto& target) {
     target = std::remove_cvref_t<decltype(target)>(place, found.size);
     if (found.size != n) {
@@ -140,11 +108,11 @@ auto distinct_by_key(const Place& place, const Sequence& sequence, const char* w
   bool all = sorts_bits<Place, Key>(n) || n <= 1 << 17;
   if (!all && n > group_tuning<Place>::tried_most) {
     frequent_keys<Key, Place> seen(leading_bits{0, 2});
-    seen.sample(place, alone<Sequence>{sequence}, 1 << 16);
+    seen.sample(place, alone{sequence}, 1 << 16);
     all = seen.copies == 0;
   }
   if (all) return sort_distinct(place, sequence, false);
-  const auto batch = number_batch<none>(place, sequence, 0, {.keys = true}, where);
+  const auto batch = number_keys<none>(place, sequence, 0, {.keys = true}, where);
   return sort_distinct(place, as_sequence(batch.keys), true);
 }
 
@@ -246,8 +214,8 @@ template <class Place, class Sequence, class F>
 auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
                    numbering_kind kind, const char* where, const F& f) {
   kind.first |= order == index_order::first_occurrence;
-  if (!kind.first) return f(number_batch<none>(place, sequence, seed, kind, where));
-  return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
+  if (!kind.first) return f(number_keys<none>(place, sequence, seed, kind, where));
+  return f(number_keys<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
 /// The result of unique_all for few keys: in the order of first occurrence, unless they are sorted.
@@ -261,15 +229,13 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
     if (sorts)
       std::sort(order.begin(), order.end(), [&](auto a, auto b) { return few.keys[a] < few.keys[b]; });
   }
-  unique_keys<Key, host> result;
-  const auto in_order = [&](bool is_wanted, auto& target, const auto* source) {
-    if (!is_wanted) return;
-    target = std::remove_reference_t<decltype(target)>(cpu, size);
-    for (std::size_t g = 0; g < size; ++g) target[g] = source[order[g]];
+  const auto in_order = [&]<class T>(const T* source) {
+    return array_of(cpu, size, gather<T>{source, order.data()});
   };
-  in_order(true, result.keys, few.keys.data());
-  in_order(wanted.first, result.first, few.rows.first.data());
-  in_order(wanted.counts, result.counts, few.rows.counts());
+  unique_keys<Key, host> result;
+  result.keys = in_order(few.keys.data());
+  if (wanted.first) result.first = in_order(few.rows.first.data());
+  if (wanted.counts) result.counts = in_order(few.rows.counts());
   if (!wanted.inverse) return result;
   result.inverse = std::move(few.rows.numbers);
   if (!sorts) return result;
@@ -337,48 +303,39 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   detail::check_order<Key>(options_.order, where);
   const std::size_t before = size();
   if (before != 0 && sequence.size() == 0) return {};
-  const detail::numbering_kind kind{.keys = true, .counts = options_.counts, .numbers = true, .begins = true};
+  const detail::numbering_kind kind{.keys = true, .counts = options_.counts, .numbers = true};
   return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
     array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
     if (before != 0) find(place, batch.keys, known);
     auto fresh =
         detail::order_new_keys(place, sequence, batch, options_.order, std::move(known), before, where);
-    return add(place, batch, std::move(fresh), sequence.size());
+    const array<std::uint32_t, Place>& index_of = fresh.index_of;
+    const std::size_t after = before + fresh.keys.size();
+    array<std::uint64_t, Place> all_counts;
+    if (options_.counts) all_counts = detail::counts_by_index(place, counts_, batch, fresh);
+    array<Key, Place> all_keys = std::move(fresh.keys);
+    if (before != 0) {
+      array<Key, Place> both(place, after);
+      place.copy(both.data(), keys_.data(), keys_.bytes());
+      place.copy(both.data() + before, all_keys.data(), all_keys.bytes());
+      all_keys = std::move(both);
+    }
+    map indices = [&] {
+      if (before != 0)
+        return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
+                   {.load_factor = options_.load_factor, .seed = options_.seed});
+      const bool in_hash_order = index_of.size() == 0;
+      const detail::numbered_keys<Key> numbered{in_hash_order ? all_keys.data() : batch.keys.data(),
+                                                index_of.data()};
+      return detail::map_of_keys<map>(place, batch, numbered, after, options_.load_factor);
+    }();
+    auto result = detail::indices_of_items(place, batch, sequence.size(), fresh);
+    place.synchronize();
+    keys_ = std::move(all_keys);
+    counts_ = std::move(all_counts);
+    indices_ = std::move(indices);
+    return result;
   });
-}
-
-/// Adds keys whose indices are known, and returns the index of each item of their batch.
-template <class Key, class Place>
-template <class Batch>
-array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, Batch& batch,
-                                                           detail::new_keys<Key, Place>&& fresh,
-                                                           std::size_t items) {
-  const std::size_t before = size(), after = before + fresh.keys.size();
-  const array<std::uint32_t, Place>& index_of = fresh.index_of;
-  array<std::uint64_t, Place> all_counts;
-  if (options_.counts) all_counts = detail::counts_by_index(place, counts_, batch, fresh);
-  array<Key, Place> all_keys = std::move(fresh.keys);
-  if (before != 0) {
-    array<Key, Place> both(place, after);
-    place.copy(both.data(), keys_.data(), keys_.bytes());
-    place.copy(both.data() + before, all_keys.data(), all_keys.bytes());
-    all_keys = std::move(both);
-  }
-  map indices = [&] {
-    if (before != 0)
-      return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
-                 {.load_factor = options_.load_factor, .seed = options_.seed});
-    const bool in_hash_order = index_of.size() == 0;
-    const detail::numbered_keys<Key> numbered{in_hash_order ? all_keys.data() : batch.keys.data(),
-                                              index_of.data()};
-    return detail::map_of_keys<map>(place, batch, numbered, after, options_.load_factor);
-  }();
-  auto result = detail::indices_of_items(place, batch, items, fresh);
-  place.synchronize();
-  keys_ = std::move(all_keys);
-  counts_ = std::move(all_counts);
-  indices_ = std::move(indices);
-  return result;
 }
 
 template <class Key, class Place>
@@ -391,7 +348,7 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
 
 template <class Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys) {
-  return detail::number_batch<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
+  return detail::number_keys<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
 }
 
 }  // namespace roost

@@ -64,13 +64,20 @@ struct put_at_position {
   ROOST_FN void operator()(std::uint64_t position, std::uint64_t i) const { target[position] = f(i); }
 };
 
-/// All i below n for which holds(i), ascending. Counts them first. Synchronises.
-template <class T, class Place, class Holds>
-array<T, Place> select_numbers(const Place& place, std::size_t n, const Holds& holds) {
+/// f(i) of all i below n for which holds(i), in order. Counts them first. Synchronises.
+template <class Place, class Holds, class F>
+auto select_values(const Place& place, std::size_t n, const Holds& holds, const F& f) {
+  using T = std::remove_cvref_t<decltype(f(n))>;
   array<T, Place> result(place, place.sum(n, holds));
-  if (result.size() != 0) select(place, n, holds, put_at_position<number<T>, T>{{}, result.data()});
+  if (result.size() != 0) select(place, n, holds, put_at_position<F, T>{f, result.data()});
   place.synchronize();
   return result;
+}
+
+/// All i below n for which holds(i), ascending. As select_values.
+template <class T, class Place, class Holds>
+array<T, Place> select_numbers(const Place& place, std::size_t n, const Holds& holds) {
+  return select_values(place, n, holds, number<T>());
 }
 
 }  // namespace roost::detail

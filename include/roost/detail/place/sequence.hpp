@@ -97,13 +97,6 @@ auto slice(const sequence<Iterator>& all, std::size_t first, std::size_t count) 
   return sequence<Iterator>{all.first + static_cast<std::ptrdiff_t>(first), count};
 }
 
-/// The first `count` elements of something that has no size.
-template <class Elements>
-struct sized : Elements {
-  std::size_t count;
-  std::size_t size() const { return count; }
-};
-
 template <class Range>
 using sequence_of = decltype(as_sequence(std::declval<const Range&>()));
 
