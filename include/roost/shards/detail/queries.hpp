@@ -4,9 +4,9 @@
 
 #include "roost/detail/groups/frequent_keys.hpp"
 #include "roost/detail/partition/select.hpp"
+#include "roost/detail/place/streams.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
 #include "roost/shards/detail/exchange.hpp"
-#include "roost/shards/detail/gpus.hpp"
 #include "roost/two_way_index.hpp"
 
 // Lookups in a sharded table. Queries are sent to the shards that own their keys, by ranges of regions;
@@ -41,7 +41,7 @@ class reading<T, cuda> {
     }
     there_ = make_event();
     place.copy_to_word(word_, source, sizeof(T));
-    check(cudaEventRecord(there_.get(), place.stream()), "cudaEventRecord");
+    record_event(there_, place.stream());
   }
   reading(const reading&) = delete;
   ~reading() {  // the word must not be reused before
