@@ -56,8 +56,7 @@ class crew {
   /// `patience`: how often a waiting thread polls before it sleeps. A sleeping thread wakes up some 10 us
   /// late.
   explicit crew(std::uint32_t count, int patience = 0)
-      : count_(count), patience_(patience), scopes_left_(count), errors_(count) {
-    notes_.resize(2 * std::size_t{count} * words_most());
+      : count_(count), patience_(patience), scopes_left_(count), errors_(count), notes_(2 * count) {
     try {
       for (std::uint32_t number = 1; number < count; ++number)
         threads_.emplace_back([this, number] { serve(number); });
@@ -132,10 +131,9 @@ class crew {
     });
   }
 
-  /// The number of words that a shard may share at once.
-  std::size_t words_most() const { return count_ + 8; }
-  std::uint64_t* notes(std::uint32_t number, std::uint64_t turn) {
-    return notes_.data() + (turn % 2 * count_ + number) * words_most();
+  /// The words that a shard shares in a turn.
+  std::vector<std::uint64_t>& notes(std::uint32_t number, std::uint64_t turn) {
+    return notes_[turn % 2 * count_ + number];
   }
 
  private:
@@ -152,8 +150,7 @@ class crew {
 
   void serve(std::uint32_t number) {
     using clock = std::chrono::steady_clock;
-    clock::duration
-        last{};  // how long the last job took: this thread polls for the next one for the same time
+    clock::duration last{};  // of the last job: this thread polls for the next one for the same time
     for (std::uint64_t done = 0;;) {
       const std::function<void(std::uint32_t)>* job = nullptr;
       const auto comes = [&] { return jobs_ != done || ending_; };
@@ -217,9 +214,9 @@ class crew {
   std::vector<std::atomic<std::uint64_t>> scopes_left_;  // of each shard; the maximum once it has ended
   std::uint32_t met_ = 0;
   std::vector<std::exception_ptr> errors_;
-  // The words that shards share, in two alternating turns: no shard is two turns ahead of another, since they
-  // meet in each.
-  std::vector<std::uint64_t> notes_;
+  // The words that each shard shares, in two alternating turns: no shard is two turns ahead of another, since
+  // they meet in each.
+  std::vector<std::vector<std::uint64_t>> notes_;
   std::vector<std::thread> threads_;
 };
 
@@ -240,15 +237,11 @@ class crew_shard : public one_stream {
   std::uint32_t count() const { return all_->count(); }
   std::uint32_t local() const { return number_; }
 
-  gathered gather(std::initializer_list<std::uint64_t> words) {
-    return gather(std::span<const std::uint64_t>(words.begin(), words.size()));
-  }
-  gathered gather(std::span<const std::uint64_t> words) {
-    std::copy(words.begin(), words.end(), all_->notes(number_, notes_));
+  gathered gather(const std::vector<std::uint64_t>& words) {
+    all_->notes(number_, notes_) = words;
     all_->meet();
     gathered result(count(), words.size());
-    for (std::uint32_t s = 0; s < count(); ++s)
-      std::copy_n(all_->notes(s, notes_), words.size(), result.of(s));
+    for (std::uint32_t s = 0; s < count(); ++s) std::ranges::copy(all_->notes(s, notes_), result.of(s));
     ++notes_;
     return result;
   }

@@ -116,10 +116,7 @@ class rank_shard : public one_stream {
   static constexpr std::uint32_t local() { return 0; }
   const Place& place() const { return state_.place; }
 
-  gathered gather(std::initializer_list<std::uint64_t> words) {
-    return gather(std::span<const std::uint64_t>(words.begin(), words.size()));
-  }
-  gathered gather(std::span<const std::uint64_t> words) { return tell(words, nullptr); }
+  gathered gather(const std::vector<std::uint64_t>& words) { return tell(words, nullptr); }
   /// Returns when no rank can fail any more before the next gather().
   void agree() { tell({}, nullptr); }
 
