@@ -77,13 +77,13 @@ class sharded_map : public sharded_table<frozen_map<Key, Value, typename Shards:
   void build(const Shards& shards, const SourceOf& source_of) {
     tables_.build(shards, options_, [&](auto& me) {
       const auto source = source_of(me);
+      if constexpr (!detail::is_large_value<Value>) {
+        if (auto map = detail::build_as_they_come<table_type>(me, source, options_)) return std::move(*map);
+      }
+      const auto items = detail::bring_first_items(me, source, options_.seed);
       if constexpr (detail::is_large_value<Value>) {
-        const auto items = detail::bring_first_items(me, source, options_.seed);
         return table_type(me.place(), detail::keys_of(items), detail::values_of(items), options_);
       } else {
-        auto map = detail::build_as_they_come<table_type>(me, source, options_);
-        if (map) return std::move(*map);
-        const auto items = detail::bring_first_items(me, source, options_.seed);
         return detail::frozen_source::build<table_type>(me.place(), detail::as_sequence(items.items),
                                                         options_);
       }

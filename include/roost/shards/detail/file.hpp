@@ -213,8 +213,7 @@ class saving_folder {
  private:
   void remove_made() const {
     std::error_code ignored;
-    for (const path& part : made_)
-      std::filesystem::remove(part, ignored);  // a folder that is not empty stays
+    for (const path& part : made_) std::filesystem::remove(part, ignored);  // unless it is not empty
   }
 
   const sharded_files& files_;

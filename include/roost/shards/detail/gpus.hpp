@@ -84,7 +84,7 @@ class gpu_shard : public crew_shard {
     const std::uint64_t turn = (exchanges_ + 1) % 2;
     record_event(mine_.ready[turn], place().stream());
     const std::vector<void*> targets = show(in);
-    given_ = exchanges_ - 1;
+    queued_by_all_ = exchanges_ - 1;
     const cudaStream_t stream = mine_.lane[lane].get();
     const auto wait_for_shard = [&](std::uint32_t s) { wait_for_event(stream, lanes_[s]->ready[turn]); };
     wait_for_shard(number_);
@@ -97,23 +97,24 @@ class gpu_shard : public crew_shard {
             "cudaMemcpyPeerAsync");
     }
     record_event(mine_.arrival(exchanges_), stream);
-    last_[lane] = exchanges_;
+    last_exchange_[lane] = exchanges_;
     return exchanges_;
   }
 
   /// Lets the place's stream wait for the data of an exchange.
   void wait(std::uint64_t ticket) {
-    if (ticket > given_) {
+    if (ticket > queued_by_all_) {
       all_->meet();
-      given_ = exchanges_;
+      queued_by_all_ = exchanges_;
     }
     for (const auto& theirs : lanes_) wait_for_event(place().stream(), theirs->arrival(ticket));
   }
 
   void settle() {
     for (std::size_t lane = 0; lane < gpu_lanes::lanes; ++lane) {  // others have received what it has sent
-      if (last_[lane] == 0) continue;
-      if (cudaStreamWaitEvent(place().stream(), mine_.arrival(last_[lane]).get()) == cudaSuccess) continue;
+      const std::uint64_t last = last_exchange_[lane];
+      if (last == 0) continue;
+      if (cudaStreamWaitEvent(place().stream(), mine_.arrival(last).get()) == cudaSuccess) continue;
       static_cast<void>(cudaGetLastError());  // then the host waits; other calls report what has failed there
       static_cast<void>(cudaStreamSynchronize(mine_.lane[lane].get()));
     }
@@ -123,7 +124,7 @@ class gpu_shard : public crew_shard {
   void leave(bool failed) {
     if (failed) {
       all_->fail();
-    } else if (given_ != exchanges_) {  // if others wait for the last exchange, they meet: see wait()
+    } else if (queued_by_all_ != exchanges_) {  // if others wait for the last exchange, they meet: see wait()
       try {
         all_->meet();
       } catch (const stopped_by_another&) {
@@ -149,8 +150,8 @@ class gpu_shard : public crew_shard {
   gpu_lanes& mine_;
   const cuda side_;
   bool on_side_ = false;
-  std::uint64_t last_[gpu_lanes::lanes] = {};  // last exchange of each lane
-  std::uint64_t given_ = 0;                    // exchanges that all shards have queued on their lanes
+  std::uint64_t last_exchange_[gpu_lanes::lanes] = {};
+  std::uint64_t queued_by_all_ = 0;  // exchanges, on the lanes
 };
 
 /// Gives a device access to the memory of another one; false if that is not possible.

@@ -68,9 +68,9 @@ class reading<T, cuda> {
 /// Estimates how many of n items have the same key as an item, that one included, on average. A sample of
 /// `of` items has `pairs` pairs of items with the same key (each counted twice).
 inline std::uint64_t copies_of_items(std::size_t n, double sample, double of, double pairs) {
-  const double cautious =
-      (std::sqrt(pairs) + 1) * (std::sqrt(pairs) + 1);  // the sample may be too low by chance
-  return 1 + static_cast<std::uint64_t>(static_cast<double>(n) * cautious / (sample * std::max(of, 1.0)));
+  const double root = std::sqrt(pairs) + 1;  // one more, since the sample may have too few pairs by chance
+  return 1 +
+         static_cast<std::uint64_t>(static_cast<double>(n) * (root * root) / (sample * std::max(of, 1.0)));
 }
 
 /// How evenly a shard's queries are spread over the regions of all shards.
@@ -138,7 +138,7 @@ struct is_frequent {
 /// The keys of many queries of a shard.
 template <class Key, class Place>
 struct frequent_queries {
-  static constexpr std::size_t least = 8;  // in the sample
+  static constexpr std::size_t least_in_sample = 8;
   static constexpr std::size_t sample_most = 1 << 18;
 
   array<Key, Place> keys;
@@ -148,17 +148,17 @@ struct frequent_queries {
   template <class Queries>
   frequent_queries(const Place& place, const Queries& queries) {
     const std::size_t n = queries.size();
-    if (n < least) return;
+    if (n < least_in_sample) return;
     const std::size_t size = smaller(n, std::clamp<std::size_t>(n / 16, 1 << 13, sample_most));
     const auto sample = array_of(place, size, item_of_sample<Queries>{queries, n / size});
     const auto each =
         unique_all(place, as_sequence(sample), {.order = index_order::any, .counts = true}, "roost::find");
-    const std::uint64_t rare = place.sum(each.keys.size(), rare_counts{each.counts.data(), least});
+    const std::uint64_t rare = place.sum(each.keys.size(), rare_counts{each.counts.data(), least_in_sample});
     const auto rare_items = static_cast<double>(rare & 0xffffffff);
     copies = copies_of_items(n, static_cast<double>(size), rare_items,
                              static_cast<double>(rare >> 32) - rare_items);
-    const auto chosen =
-        select_numbers<std::uint32_t>(place, each.keys.size(), is_frequent{each.counts.data(), least});
+    const auto chosen = select_numbers<std::uint32_t>(place, each.keys.size(),
+                                                      is_frequent{each.counts.data(), least_in_sample});
     if (chosen.size() == 0) return;
     keys = array_of(place, chosen.size(), gather<Key>{each.keys.data(), chosen.data()});
     numbers.emplace(place, keys, numbers_to<std::uint32_t>(keys.size()));
