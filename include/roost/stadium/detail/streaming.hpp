@@ -178,8 +178,8 @@ class stadium_regions : public all_regions<Place> {
       const auto part = near_parts_ + static_cast<std::uint32_t>(i);
       run(staged(ref, memory, part, part_slots_), part, 1u);
     });
-    if (near_parts_ != 0)
-      run(ref, 0u, near_parts_);  // last, since keys continue from there to bodies that were copied
+    // Last, since keys continue from there to bodies that were copied.
+    if (near_parts_ != 0) run(ref, 0u, near_parts_);
   }
 
  private:

@@ -662,9 +662,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
     const hashes mine = hashes_of(key);
     if (stays<Mode>() && !is_staged(cursor_of(mine).home)) return insertion::full;
-    if constexpr (!Change::searches) {
-      return settle<Mode, Mode::reuses>(cursor_of(mine), mine, key,
-                                        value);  // an insert of only new keys reads no body
+    if constexpr (!Change::searches) {  // reads no body
+      return settle<Mode, Mode::reuses>(cursor_of(mine), mine, key, value);
     } else {
       std::uint32_t* const guard = guard_of(mine);
       insertion what = insertion::full;
@@ -882,9 +881,8 @@ ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::u
                                            std::uint64_t seed) {
   plan p{};
   p.tickets = shape::of(ticket_bits);
-  double regions = std::max(
-      1.0,
-      std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
+  constexpr std::uint32_t region_slots_most = (1u << 31) - 1;  // slots have numbers of 31 bits
+  double regions = std::max(1.0, std::ceil(slots / detail::smaller(region_slots, region_slots_most)));
   for (const double parts : {plan::parts_least, plan::parts_most}) {
     if (regions > parts) regions = std::ceil(regions / parts) * parts;
   }
