@@ -146,21 +146,13 @@ auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, c
   return result;
 }
 
-/// The number of values of a query, whose key may or may not have a number.
-struct count_of_query {
-  const std::uint64_t* counts;
-  const std::uint32_t* number;  // or null
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return counts[number == nullptr ? i : number[i]]; }
-};
-
 template <class Value>
 struct copy_run {
   const std::uint64_t* begins;
-  const std::uint32_t* number;
   const Value* source;
   Value* target;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t query, std::uint64_t k) const {
-    target[i] = source[begins[number == nullptr ? query : number[query]] + k];
+    target[i] = source[begins[query] + k];
   }
 };
 
@@ -191,25 +183,29 @@ typename Table::retrieved fetch_values(Me& me, const Table& table, std::uint64_t
   using value = typename Table::mapped_type;
   using place_type = typename Me::place_type;
   const place_type& place = me.place();
-  array<std::uint32_t, place_type> numbers;
+  const std::size_t n = queries.size();
   const auto runs = [&] {
     {
       const auto mine = split_by_owner<true>(me, alone<Sequence>{queries}, seed);
       if (!is_crowded(mine.counts, me.count())) return fetch_runs(me, table, mine, where);
     }
     // Many queries of few keys: each key is requested once.
-    auto each = unique_inverse(place, queries, index_order::any);
-    numbers = std::move(each.inverse);
+    const auto each = unique_inverse(place, queries, index_order::any);
     const auto keys = alone_as<typename Table::key_type>(each.keys);
-    return fetch_runs(me, table, split_by_owner<true>(me, keys, seed), where);
+    auto of_keys = fetch_runs(me, table, split_by_owner<true>(me, keys, seed), where);
+    const auto of_queries = [&](const array<std::uint64_t, place_type>& source) {
+      return array_of(place, n, gather<std::uint64_t>{source.data(), each.inverse.data()});
+    };
+    of_keys.begins = of_queries(of_keys.begins);
+    of_keys.counts = of_queries(of_keys.counts);
+    return of_keys;
   }();
-  const std::size_t n = queries.size();
   array<std::uint64_t, place_type> offsets(place, n + 1);
-  write_offsets(place, n, count_of_query{runs.counts.data(), numbers.data()}, offsets.data());
+  write_offsets(place, n, element<const std::uint64_t*>{runs.counts.data()}, offsets.data());
   const std::uint64_t total = read_one(place, offsets.data() + n);
   auto [values] = room_for_matches<value>(place, total, where);
   expand(place, offsets.data(), n, total,
-         copy_run<value>{runs.begins.data(), numbers.data(), runs.values.data(), values.data()});
+         copy_run<value>{runs.begins.data(), runs.values.data(), values.data()});
   place.synchronize();
   return {std::move(offsets), std::move(values)};
 }
