@@ -30,7 +30,7 @@ struct gpu_lanes {
   owned_stream side = make_stream();
   owned_event ready[2] = {make_event(), make_event()};  // of data for other shards, alternating as in a crew
   owned_event arrived[tickets];
-  owned_event turn = make_event();  // where the place's stream and the side meet
+  owned_event meeting = make_event();  // of the place's stream and the side
   std::vector<mark> marks;
   bool traced = false;
 
@@ -70,23 +70,23 @@ class gpu_shard : public crew_shard {
 
   /// After this, turn(k) makes place() alternate between two streams with the same memory, until join(). Both
   /// run after all work queued on the place so far.
-  void fork() { run_after(side_.stream(), places_[number_].stream(), mine_.turn); }
+  void fork() { run_after(side_.stream(), places_[number_].stream(), mine_.meeting); }
   void turn(std::uint32_t k) { on_side_ = k % 2 != 0; }
   /// From here on the place's work runs after all work of both streams.
   void join() {
     on_side_ = false;
-    run_after(place().stream(), side_.stream(), mine_.turn);
+    run_after(place().stream(), side_.stream(), mine_.meeting);
   }
 
   /// Sends out[s] to shard s and receives in[s] from it, after the work queued on the place's stream so far.
   /// Data of one lane arrives in order.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int lane) {
-    const std::uint64_t turn = (exchanges_ + 1) % 2;
-    record_event(mine_.ready[turn], place().stream());
+    const std::uint64_t which = (exchanges_ + 1) % 2;
+    record_event(mine_.ready[which], place().stream());
     const std::vector<void*> targets = show(in);
     queued_by_all_ = exchanges_ - 1;
     const cudaStream_t stream = mine_.lane[lane].get();
-    const auto wait_for_shard = [&](std::uint32_t s) { wait_for_event(stream, lanes_[s]->ready[turn]); };
+    const auto wait_for_shard = [&](std::uint32_t s) { wait_for_event(stream, lanes_[s]->ready[which]); };
     wait_for_shard(number_);
     for (std::uint32_t i = 0; i < count(); ++i) {
       const std::uint32_t s = (number_ + i) % count();  // so that not all send to the same one at once
