@@ -19,7 +19,7 @@ struct stadium_file {
   static constexpr std::string_view mark = "roost stadium_map\n";
 
   struct header {
-    char mark[24];
+    char mark[24] = {};
     std::uint32_t version = 1;  // 2: behind the head are the bytes of a text, in 8 bytes, and the text
     std::uint32_t byte_order = 0x01020304;
     std::uint32_t key_bytes = sizeof(Key), value_bytes = sizeof(Value), item_bytes = sizeof(item);
@@ -34,8 +34,7 @@ struct stadium_file {
     const table& source = saved.table_;
     const auto& plan = source.plan_;
     const auto& options = source.options_;
-    header first{.mark = {},
-                 .ticket_bits = static_cast<std::uint32_t>(options.ticket_bits),
+    header first{.ticket_bits = static_cast<std::uint32_t>(options.ticket_bits),
                  .grows = options.grows ? 1u : 0u,
                  .option_region_slots = options.region_slots,
                  .regions = plan.regions,
