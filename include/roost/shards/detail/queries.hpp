@@ -293,7 +293,7 @@ class lookup_by_owners {
       const answers_to<Answer> target{answer_, first};
       const auto part = slice(queries, first, count);
       bool good = false;
-      held_ = 0;
+      held_bytes_ = 0;
       if (c == 0) {
         batch.copies = copies_tried;
         good = send(batch, part, target, looks_good, sample.is_skewed());
@@ -331,7 +331,7 @@ class lookup_by_owners {
       const sent_queries items(me_, alone<Queries>{queries}, batch, unless);
       me_.mark("partitioned");
       std::vector<array<result, place_type>> answers(me_.count());  // to the queries from each shard
-      std::size_t bytes = held_ + items.scratch_bytes;
+      std::size_t bytes = held_bytes_ + items.scratch_bytes;
       for (std::uint32_t s = 0; s < me_.count(); ++s) {
         answers[s] = {place_, s == me_.number() ? items.parts.extent() : items.from[s].slots};
         bytes += answers[s].bytes();
@@ -426,7 +426,7 @@ class lookup_by_owners {
                         numbers.data(),          size.data()};
     place_.launch(ceil_div<std::size_t>(n, answering::tile), scratch_bytes_of(run), run);
     const std::uint64_t left = read_one(place_, size.data());
-    held_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();
+    held_bytes_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();
     send_rare(batch, frequent.copies, slice(as_sequence(rest), 0, left),
               {answer_, target.first, numbers.data()});
   }
@@ -449,7 +449,7 @@ class lookup_by_owners {
   void send_each_key_once(const Queries& queries, const answers_to<Answer>& target) {
     const auto each = unique_inverse(place_, queries, index_order::any);
     array<result, place_type> kept(place_, each.keys.size());
-    held_ += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
+    held_bytes_ += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
     const auto keys = as_sequence(each.keys);
     sharded_batch batch{{seed_, me_.count()}, sharded_batch::room_for_all};
     const gathered all = me_.gather({keys.size()});
@@ -469,7 +469,7 @@ class lookup_by_owners {
   const std::uint64_t seed_;
   const gathered& sizes_;
   const Answer answer_;
-  std::size_t held_ = 0;  // memory held during the exchange
+  std::size_t held_bytes_ = 0;  // by other arrays during an exchange
   std::size_t scratch_bytes_ = 0;
 };
 

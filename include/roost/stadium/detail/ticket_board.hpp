@@ -196,9 +196,8 @@ struct ticket_board {
     ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
     ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
     /// The number of parts, with equal numbers of regions, into which a batch splits the table. It is the
-    /// same on every place, since files come from other places. A multiple of parts_least if the number of
-    /// regions is one, so that the end of a part of the coarser split is also the end of a part of the finer
-    /// one.
+    /// same on every place, since files come from other places. If the number of regions is a multiple of
+    /// parts_least, so is the result: where a part of a coarser split ends, one of the finer split ends, too.
     std::uint32_t parts(std::uint32_t most = parts_most) const {
       const std::uint32_t unit = regions % parts_least == 0 ? parts_least : 1;
       std::uint32_t result = detail::smaller(regions, most) / unit * unit;
