@@ -92,11 +92,9 @@ class sharded_map : public sharded_table<frozen_map<Key, Value, typename Shards:
 };
 
 template <class Shards, class Keys, class Values>
-sharded_map(
-    const Shards&, const Keys&, const Values&,
-    typename default_layout<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                            detail::element_of<detail::range_of_shard<Shards, const Values>>>::options = {})
-    -> sharded_map<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                   detail::element_of<detail::range_of_shard<Shards, const Values>>, Shards>;
+sharded_map(const Shards&, const Keys&, const Values&,
+            typename default_layout<detail::element_of_shard<Shards, Keys>,
+                                    detail::element_of_shard<Shards, Values>>::options = {})
+    -> sharded_map<detail::element_of_shard<Shards, Keys>, detail::element_of_shard<Shards, Values>, Shards>;
 
 }  // namespace roost

@@ -357,6 +357,10 @@ template <class Shards, class Ranges>
 using range_of_shard = std::remove_cvref_t<decltype(of_shard<Shards>(
     std::declval<Ranges&>(), std::declval<const typename Shards::shard_type&>()))>;
 
+/// The type of its elements.
+template <class Shards, class Ranges>
+using element_of_shard = element_of<range_of_shard<Shards, const Ranges>>;
+
 /// Throws invalid_argument unless there is a range for each shard.
 template <class Shards, class... Ranges>
 void check_parts([[maybe_unused]] const Shards& shards, [[maybe_unused]] const char* where,

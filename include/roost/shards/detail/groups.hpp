@@ -225,7 +225,7 @@ class sharded_join {
   static constexpr const char* where = "roost::inner_join";
   using place_type = typename Shards::place_type;
   using shard_type = typename Shards::shard_type;
-  using key = element_of<range_of_shard<Shards, const Right>>;
+  using key = element_of_shard<Shards, Right>;
   using on_one_place =
       join<Row, place_type, range_of_shard<Shards, const Left>, range_of_shard<Shards, const Right>>;
   using result = joined_rows<Row, place_type>;
