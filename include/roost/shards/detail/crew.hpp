@@ -22,6 +22,9 @@ namespace roost::detail {
 struct piece {
   const void* memory = nullptr;
   std::size_t bytes = 0;
+
+  /// The memory of a piece that is received.
+  void* target() const { return const_cast<void*>(memory); }
 };
 
 /// The numbers that the shards have shared with each other.
@@ -309,8 +312,7 @@ class host_shard : public crew_shard {
   /// Sends out[s] to shard s and receives in[s] from it.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
     const std::vector<void*> sources = show(out);
-    for (std::uint32_t s = 0; s < count(); ++s)
-      place_->copy(const_cast<void*>(in[s].memory), sources[s], in[s].bytes);
+    for (std::uint32_t s = 0; s < count(); ++s) place_->copy(in[s].target(), sources[s], in[s].bytes);
     return exchanges_;
   }
   void wait(std::uint64_t) const {}

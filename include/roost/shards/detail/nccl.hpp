@@ -193,7 +193,7 @@ class nccl_transport final : public rank_transport {
   /// One group of sends and receives.
   void start(std::span<const piece> out, std::span<const piece> in) {
     const auto my = static_cast<std::uint32_t>(rank_);
-    if (in[my].bytes != 0) copy_on(stream(), const_cast<void*>(in[my].memory), out[my].memory, in[my].bytes);
+    if (in[my].bytes != 0) copy_on(stream(), in[my].target(), out[my].memory, in[my].bytes);
     check_call(nccl_.group_start(), "ncclGroupStart");
     int status = nccl::success;
     const auto note = [&](int result) {
@@ -205,8 +205,8 @@ class nccl_transport final : public rank_transport {
         note(nccl_.send(out[to].memory, out[to].bytes, nccl::bytes, static_cast<int>(to), all_, stream()));
       }
       if (in[from].bytes != 0) {
-        note(nccl_.receive(const_cast<void*>(in[from].memory), in[from].bytes, nccl::bytes,
-                           static_cast<int>(from), all_, stream()));
+        note(nccl_.receive(in[from].target(), in[from].bytes, nccl::bytes, static_cast<int>(from), all_,
+                           stream()));
       }
     }
     note(nccl_.group_end());

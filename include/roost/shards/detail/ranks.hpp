@@ -55,9 +55,9 @@ class communicator_transport final : public rank_transport {
     for (std::uint32_t r = 0; r < size(); ++r) {
       if (r == my) continue;
       out_[r] = {static_cast<const std::byte*>(out[r].memory), out[r].bytes};
-      in_[r] = {static_cast<std::byte*>(const_cast<void*>(in[r].memory)), in[r].bytes};
+      in_[r] = {static_cast<std::byte*>(in[r].target()), in[r].bytes};
     }
-    if (in[my].bytes != 0) place_.copy(const_cast<void*>(in[my].memory), out[my].memory, in[my].bytes);
+    if (in[my].bytes != 0) place_.copy(in[my].target(), out[my].memory, in[my].bytes);
     place_.synchronize();
     all_.exchange(out_, in_);
     return 0;
