@@ -311,7 +311,6 @@ TEST(rank_class, a_rank_that_is_gone) {
       const auto run = [&] {
         all.run([&](auto& me) {
           const auto mine = roost::detail::split_by_owner<false>(me, roost::detail::alone_as<u32>(keys), 0);
-          const auto counts = me.gather(mine.counts);
           me.agree();
           const roost::detail::in_use_by_others scope(me);
           if (me.number() == 2) throw std::runtime_error("the end");

@@ -153,10 +153,10 @@ class sharded_index : sharded_map<Key, std::uint32_t, Shards> {
 };
 
 template <class Shards, class Keys>
-sharded_index(const Shards&, const Keys&,
-              typename two_way_index<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                                     typename Shards::place_type>::options = {})
-    -> sharded_index<detail::element_of<detail::range_of_shard<Shards, const Keys>>, Shards>;
+sharded_index(
+    const Shards&, const Keys&,
+    typename two_way_index<detail::element_of_shard<Shards, Keys>, typename Shards::place_type>::options = {})
+    -> sharded_index<detail::element_of_shard<Shards, Keys>, Shards>;
 
 /// Returns the distinct keys of the ranges of all shards, each once: an array for each shard. With
 /// index_order::first_occurrence a key is on the shard where it occurs first, in that order, so the

@@ -77,13 +77,13 @@ class sharded_map : public sharded_table<frozen_map<Key, Value, typename Shards:
   void build(const Shards& shards, const SourceOf& source_of) {
     tables_.build(shards, options_, [&](auto& me) {
       const auto source = source_of(me);
+      if constexpr (!detail::is_large_value<Value>) {
+        if (auto map = detail::build_as_they_come<table_type>(me, source, options_)) return std::move(*map);
+      }
+      const auto items = detail::bring_first_items(me, source, options_.seed);
       if constexpr (detail::is_large_value<Value>) {
-        const auto items = detail::bring_first_items(me, source, options_.seed);
         return table_type(me.place(), detail::keys_of(items), detail::values_of(items), options_);
       } else {
-        auto map = detail::build_as_they_come<table_type>(me, source, options_);
-        if (map) return std::move(*map);
-        const auto items = detail::bring_first_items(me, source, options_.seed);
         return detail::frozen_source::build<table_type>(me.place(), detail::as_sequence(items.items),
                                                         options_);
       }
@@ -92,11 +92,9 @@ class sharded_map : public sharded_table<frozen_map<Key, Value, typename Shards:
 };
 
 template <class Shards, class Keys, class Values>
-sharded_map(
-    const Shards&, const Keys&, const Values&,
-    typename default_layout<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                            detail::element_of<detail::range_of_shard<Shards, const Values>>>::options = {})
-    -> sharded_map<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                   detail::element_of<detail::range_of_shard<Shards, const Values>>, Shards>;
+sharded_map(const Shards&, const Keys&, const Values&,
+            typename default_layout<detail::element_of_shard<Shards, Keys>,
+                                    detail::element_of_shard<Shards, Values>>::options = {})
+    -> sharded_map<detail::element_of_shard<Shards, Keys>, detail::element_of_shard<Shards, Values>, Shards>;
 
 }  // namespace roost

@@ -17,10 +17,10 @@ namespace roost {
 ///     const auto found = map.retrieve(all, queries);   // found[s].offsets, found[s].values
 ///
 /// Calls, types and options are those of frozen_multimap; sharded_table.hpp has what all sharded tables have,
-/// and shards.hpp says what several ranges mean. Cost: a
-/// build sends each pair to its owner, which then builds its table. count(), find_first() and contains() work
-/// like lookups in a sharded_map; retrieve() sends queries once and values back once. A key may have any
-/// number of pairs that the memory of its owner can hold.
+/// and shards.hpp says what several ranges mean. Cost: a build sends each pair to its owner, which then
+/// builds its table. count(), find_first() and contains() work like lookups in a sharded_map; retrieve()
+/// sends queries once and values back once. A key may have any number of pairs that the memory of its owner
+/// can hold.
 ///
 /// Threads and failure: shards.hpp.
 template <class Key, class Value, class Shards = host_shards>
@@ -142,7 +142,7 @@ class sharded_multimap
 
 template <class Shards, class Keys, class Values>
 sharded_multimap(const Shards&, const Keys&, const Values&)
-    -> sharded_multimap<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                        detail::element_of<detail::range_of_shard<Shards, const Values>>, Shards>;
+    -> sharded_multimap<detail::element_of_shard<Shards, Keys>, detail::element_of_shard<Shards, Values>,
+                        Shards>;
 
 }  // namespace roost

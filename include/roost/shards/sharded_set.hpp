@@ -62,8 +62,7 @@ class sharded_set : sharded_map<Key, none, Shards> {
 
 template <class Shards, class Keys>
 sharded_set(const Shards&, const Keys&,
-            typename default_layout<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                                    none>::options = {})
-    -> sharded_set<detail::element_of<detail::range_of_shard<Shards, const Keys>>, Shards>;
+            typename default_layout<detail::element_of_shard<Shards, Keys>, none>::options = {})
+    -> sharded_set<detail::element_of_shard<Shards, Keys>, Shards>;
 
 }  // namespace roost

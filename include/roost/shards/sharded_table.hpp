@@ -100,14 +100,14 @@ class sharded_table {
   ref_type ref() const
     requires(!detail::one_shard_a_process<Shards>)
   {
-    return tables_.ref("ref");
+    return tables_.ref();
   }
 
   /// The ordinary table of a shard of this process, with the pairs that it owns: its statistics, size, ref.
   const Table& shard(std::size_t number) const { return tables_[number]; }
 
   /// Checks the invariants: the table of each shard is valid, and has only keys that the shard owns.
-  bool valid(const Shards& shards) const { return tables_.valid(shards, "valid"); }
+  bool valid(const Shards& shards) const { return tables_.valid(shards); }
 
  protected:
   sharded_table(const char* name, const options& chosen) : options_(chosen), tables_(name) {}

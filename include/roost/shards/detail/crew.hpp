@@ -22,6 +22,9 @@ namespace roost::detail {
 struct piece {
   const void* memory = nullptr;
   std::size_t bytes = 0;
+
+  /// The memory of a piece that is received.
+  void* target() const { return const_cast<void*>(memory); }
 };
 
 /// The numbers that the shards have shared with each other.
@@ -56,8 +59,7 @@ class crew {
   /// `patience`: how often a waiting thread polls before it sleeps. A sleeping thread wakes up some 10 us
   /// late.
   explicit crew(std::uint32_t count, int patience = 0)
-      : count_(count), patience_(patience), scopes_left_(count), errors_(count) {
-    notes_.resize(2 * std::size_t{count} * words_most());
+      : count_(count), patience_(patience), scopes_left_(count), errors_(count), notes_(2 * count) {
     try {
       for (std::uint32_t number = 1; number < count; ++number)
         threads_.emplace_back([this, number] { serve(number); });
@@ -132,10 +134,9 @@ class crew {
     });
   }
 
-  /// The number of words that a shard may share at once.
-  std::size_t words_most() const { return count_ + 8; }
-  std::uint64_t* notes(std::uint32_t number, std::uint64_t turn) {
-    return notes_.data() + (turn % 2 * count_ + number) * words_most();
+  /// The words that a shard shares in a turn.
+  std::vector<std::uint64_t>& notes(std::uint32_t number, std::uint64_t turn) {
+    return notes_[turn % 2 * count_ + number];
   }
 
  private:
@@ -152,8 +153,7 @@ class crew {
 
   void serve(std::uint32_t number) {
     using clock = std::chrono::steady_clock;
-    clock::duration
-        last{};  // how long the last job took: this thread polls for the next one for the same time
+    clock::duration last{};  // of the last job: this thread polls for the next one for the same time
     for (std::uint64_t done = 0;;) {
       const std::function<void(std::uint32_t)>* job = nullptr;
       const auto comes = [&] { return jobs_ != done || ending_; };
@@ -217,9 +217,9 @@ class crew {
   std::vector<std::atomic<std::uint64_t>> scopes_left_;  // of each shard; the maximum once it has ended
   std::uint32_t met_ = 0;
   std::vector<std::exception_ptr> errors_;
-  // The words that shards share, in two alternating turns: no shard is two turns ahead of another, since they
-  // meet in each.
-  std::vector<std::uint64_t> notes_;
+  // The words that each shard shares, in two alternating turns: no shard is two turns ahead of another, since
+  // they meet in each.
+  std::vector<std::vector<std::uint64_t>> notes_;
   std::vector<std::thread> threads_;
 };
 
@@ -240,15 +240,11 @@ class crew_shard : public one_stream {
   std::uint32_t count() const { return all_->count(); }
   std::uint32_t local() const { return number_; }
 
-  gathered gather(std::initializer_list<std::uint64_t> words) {
-    return gather(std::span<const std::uint64_t>(words.begin(), words.size()));
-  }
-  gathered gather(std::span<const std::uint64_t> words) {
-    std::copy(words.begin(), words.end(), all_->notes(number_, notes_));
+  gathered gather(const std::vector<std::uint64_t>& words) {
+    all_->notes(number_, notes_) = words;
     all_->meet();
     gathered result(count(), words.size());
-    for (std::uint32_t s = 0; s < count(); ++s)
-      std::copy_n(all_->notes(s, notes_), words.size(), result.of(s));
+    for (std::uint32_t s = 0; s < count(); ++s) std::ranges::copy(all_->notes(s, notes_), result.of(s));
     ++notes_;
     return result;
   }
@@ -316,8 +312,7 @@ class host_shard : public crew_shard {
   /// Sends out[s] to shard s and receives in[s] from it.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
     const std::vector<void*> sources = show(out);
-    for (std::uint32_t s = 0; s < count(); ++s)
-      place_->copy(const_cast<void*>(in[s].memory), sources[s], in[s].bytes);
+    for (std::uint32_t s = 0; s < count(); ++s) place_->copy(in[s].target(), sources[s], in[s].bytes);
     return exchanges_;
   }
   void wait(std::uint64_t) const {}
@@ -363,6 +358,10 @@ decltype(auto) of_shard(Parts& parts, [[maybe_unused]] const Which& which) {
 template <class Shards, class Ranges>
 using range_of_shard = std::remove_cvref_t<decltype(of_shard<Shards>(
     std::declval<Ranges&>(), std::declval<const typename Shards::shard_type&>()))>;
+
+/// The type of its elements.
+template <class Shards, class Ranges>
+using element_of_shard = element_of<range_of_shard<Shards, const Ranges>>;
 
 /// Throws invalid_argument unless there is a range for each shard.
 template <class Shards, class... Ranges>

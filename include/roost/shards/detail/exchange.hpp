@@ -44,23 +44,21 @@ template <class Item, class Place>
 struct outgoing {
   partitioned<Item, Place> parts;
   std::vector<std::uint64_t> begins;  // of each shard's items, and the end
-  std::vector<std::uint64_t> counts;
-
-  outgoing(const Place& place, std::uint32_t shards, partitioned<Item, Place>&& all)
-      : parts(std::move(all)), begins(shards + 1), counts(shards) {
-    place.copy_to_host(begins.data(), parts.begins(), shards * sizeof(std::uint64_t));
-    begins.back() = parts.extent();
-    for (std::uint32_t s = 0; s < shards; ++s) counts[s] = begins[s + 1] - begins[s];
-  }
+  gathered counts;                    // how many items each shard sends to each
 };
 
 template <bool WayBack, class Me, class Source>
-auto split_by_owner(const Me& me, const Source& source, std::uint64_t seed) {
+auto split_by_owner(Me& me, const Source& source, std::uint64_t seed) {
   using place = typename Me::place_type;
   using item = std::remove_cvref_t<decltype(source[0])>;
   constexpr partition_kind kind{.stable = true, .way_back = WayBack, .one_pass = true};
   partitioner<place, item, kind> partitioner(me.place(), me.count(), room::exact, nullptr);
-  return outgoing<item, place>(me.place(), me.count(), partitioner.run(source, owners{seed, me.count()}));
+  auto parts = partitioner.run(source, owners{seed, me.count()});
+  std::vector<std::uint64_t> begins(me.count() + 1), counts(me.count());
+  me.place().copy_to_host(begins.data(), parts.begins(), me.count() * sizeof(std::uint64_t));
+  begins.back() = parts.extent();
+  for (std::uint32_t s = 0; s < me.count(); ++s) counts[s] = begins[s + 1] - begins[s];
+  return outgoing<item, place>{std::move(parts), std::move(begins), me.gather(counts)};
 }
 
 /// Items that have arrived at the owner of their keys, ordered by sending shard, and within a shard in its
@@ -97,10 +95,10 @@ std::vector<std::uint64_t> begins_of_arrivals(const Me& me, const gathered& all)
   return begins;
 }
 
-/// Sends items to the owners of their keys. `all`: the counts of all shards.
+/// Sends items to the owners of their keys.
 template <class Me, class Item, class Place>
-arrived<Item, Place> deliver(Me& me, const outgoing<Item, Place>& mine, const gathered& all) {
-  auto begins = begins_of_arrivals(me, all);
+arrived<Item, Place> deliver(Me& me, const outgoing<Item, Place>& mine) {
+  auto begins = begins_of_arrivals(me, mine.counts);
   arrived<Item, Place> result{{me.place(), begins.back()}, std::move(begins)};
   swap_pieces(me, pieces_of(mine.parts.items(), mine.begins), pieces_of(result.items.data(), result.begins));
   return result;

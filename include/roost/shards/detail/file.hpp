@@ -12,6 +12,9 @@
 
 namespace roost::detail {
 
+template <class Value>
+constexpr std::size_t bytes_of_value = std::is_same_v<Value, none> ? 0 : sizeof(Value);
+
 /// The beginning of the files of a saved table: of the manifest, and of the file of each shard.
 struct sharded_head {
   static constexpr std::string_view mark = "roost sharded table\n";
@@ -57,9 +60,9 @@ class sharded_files {
       throw_file_error(manifest(), "is no manifest of a sharded table");
   }
 
-  /// Calls take(source, pairs) for the contents of a shard's file: keys, then values.
-  template <class Take>
-  void read(std::uint32_t shard, const Take& take) const {
+  /// Appends the pairs of a shard's file.
+  template <class Key, class Value>
+  void read(std::uint32_t shard, std::vector<Key>& keys, std::vector<Value>& values) const {
     const path file = file_of(shard);
     file_reader source(file, sharded_head::mark);
     const sharded_head mine = head_of(source, file);
@@ -68,7 +71,13 @@ class sharded_files {
     const std::size_t bytes = source.size() - sizeof(sharded_head), each = mine.key_bytes + mine.value_bytes;
     if (mine.pairs > bytes || mine.pairs * each != bytes)
       throw_file_error(file, "has another size than its head says; save the table again");
-    take(source, mine.pairs);
+    const std::size_t before = keys.size();
+    keys.resize(before + mine.pairs);
+    source.read(keys.data() + before, mine.pairs * sizeof(Key));
+    if constexpr (bytes_of_value<Value> != 0) {
+      values.resize(before + mine.pairs);
+      source.read(values.data() + before, mine.pairs * sizeof(Value));
+    }
   }
   /// Checks the number of pairs of all files together.
   void check_pairs(std::uint64_t pairs) const {
@@ -213,8 +222,7 @@ class saving_folder {
  private:
   void remove_made() const {
     std::error_code ignored;
-    for (const path& part : made_)
-      std::filesystem::remove(part, ignored);  // a folder that is not empty stays
+    for (const path& part : made_) std::filesystem::remove(part, ignored);  // unless it is not empty
   }
 
   const sharded_files& files_;
@@ -222,9 +230,6 @@ class saving_folder {
   std::optional<descriptor> lock_;
   bool kept_ = false;
 };
-
-template <class Value>
-constexpr std::size_t bytes_of_value = std::is_same_v<Value, none> ? 0 : sizeof(Value);
 
 template <class Key, class Value>
 sharded_files sharded_files_of(const std::filesystem::path& folder) {
@@ -285,17 +290,8 @@ auto load_shards(const Shards& shards, const std::filesystem::path& folder, cons
     const place_type& place = me.place();
     std::vector<Key> keys;
     std::vector<Value> values;
-    for (std::uint32_t shard = me.number(); shard < files.head().shards; shard += me.count()) {
-      files.read(shard, [&](file_reader& source, std::size_t pairs) {
-        const std::size_t before = keys.size();
-        keys.resize(before + pairs);
-        source.read(keys.data() + before, pairs * sizeof(Key));
-        if constexpr (bytes_of_value<Value> != 0) {
-          values.resize(before + pairs);
-          source.read(values.data() + before, pairs * sizeof(Value));
-        }
-      });
-    }
+    for (std::uint32_t shard = me.number(); shard < files.head().shards; shard += me.count())
+      files.read(shard, keys, values);
     of_shard<Shards>(all_keys, me) = copy_to(place, keys);
     of_shard<Shards>(all_values, me) = copy_to(place, values);
   });

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 
+#include "roost/detail/place/streams.hpp"
 #include "roost/shards/detail/crew.hpp"
 
 // A shard on each of several GPUs of one process. The copy engines of the sending GPU move the data.
@@ -10,32 +11,6 @@
 #if defined(__CUDACC__)
 
 namespace roost::detail {
-
-struct destroys_of_cuda {
-  void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
-  void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
-};
-using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, destroys_of_cuda>;
-using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroys_of_cuda>;
-
-// For the current device.
-inline owned_stream make_stream(int priority = 0) {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority),
-        "cudaStreamCreateWithPriority");
-  return owned_stream(stream);
-}
-inline owned_event make_event(unsigned flags = cudaEventDisableTiming) {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
-  return owned_event(event);
-}
-
-/// Later work of `later` runs after all work queued on `earlier` so far.
-inline void run_after(cudaStream_t later, cudaStream_t earlier, cudaEvent_t event) {
-  check(cudaEventRecord(event, earlier), "cudaEventRecord");
-  check(cudaStreamWaitEvent(later, event), "cudaStreamWaitEvent");
-}
 
 /// The resources of one of several GPUs for exchanges: two lanes (streams that send data to other GPUs), a
 /// stream for work concurrent with that of its place, and events.
@@ -55,7 +30,7 @@ struct gpu_lanes {
   owned_stream side = make_stream();
   owned_event ready[2] = {make_event(), make_event()};  // of data for other shards, alternating as in a crew
   owned_event arrived[tickets];
-  owned_event turn = make_event();  // where the place's stream and the side meet
+  owned_event meeting = make_event();  // of the place's stream and the side
   std::vector<mark> marks;
   bool traced = false;
 
@@ -67,7 +42,7 @@ struct gpu_lanes {
     for (owned_event& event : arrived) event = make_event();
   }
 
-  cudaEvent_t arrival(std::uint64_t ticket) const { return arrived[ticket % tickets].get(); }
+  const owned_event& arrival(std::uint64_t ticket) const { return arrived[ticket % tickets]; }
   /// Waits for all streams, whether or not they have failed.
   void finish() const noexcept {
     for (const owned_stream* stream : {&lane[0], &lane[1], &side})
@@ -95,53 +70,51 @@ class gpu_shard : public crew_shard {
 
   /// After this, turn(k) makes place() alternate between two streams with the same memory, until join(). Both
   /// run after all work queued on the place so far.
-  void fork() { run_after(side_.stream(), places_[number_].stream(), mine_.turn.get()); }
+  void fork() { run_after(side_.stream(), places_[number_].stream(), mine_.meeting); }
   void turn(std::uint32_t k) { on_side_ = k % 2 != 0; }
   /// From here on the place's work runs after all work of both streams.
   void join() {
     on_side_ = false;
-    run_after(place().stream(), side_.stream(), mine_.turn.get());
+    run_after(place().stream(), side_.stream(), mine_.meeting);
   }
 
   /// Sends out[s] to shard s and receives in[s] from it, after the work queued on the place's stream so far.
   /// Data of one lane arrives in order.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int lane) {
-    const std::uint64_t turn = (exchanges_ + 1) % 2;
-    check(cudaEventRecord(mine_.ready[turn].get(), place().stream()), "cudaEventRecord");
+    const std::uint64_t which = (exchanges_ + 1) % 2;
+    record_event(mine_.ready[which], place().stream());
     const std::vector<void*> targets = show(in);
-    given_ = exchanges_ - 1;
+    queued_by_all_ = exchanges_ - 1;
     const cudaStream_t stream = mine_.lane[lane].get();
-    const auto after = [&](std::uint32_t s) {
-      check(cudaStreamWaitEvent(stream, lanes_[s]->ready[turn].get()), "cudaStreamWaitEvent");
-    };
-    after(number_);
+    const auto wait_for_shard = [&](std::uint32_t s) { wait_for_event(stream, lanes_[s]->ready[which]); };
+    wait_for_shard(number_);
     for (std::uint32_t i = 0; i < count(); ++i) {
       const std::uint32_t s = (number_ + i) % count();  // so that not all send to the same one at once
       if (out[s].bytes == 0) continue;
-      if (s != number_) after(s);
+      if (s != number_) wait_for_shard(s);
       check(cudaMemcpyPeerAsync(targets[s], places_[s].device(), out[s].memory, place().device(),
                                 out[s].bytes, stream),
             "cudaMemcpyPeerAsync");
     }
-    check(cudaEventRecord(mine_.arrival(exchanges_), stream), "cudaEventRecord");
-    last_[lane] = exchanges_;
+    record_event(mine_.arrival(exchanges_), stream);
+    last_exchange_[lane] = exchanges_;
     return exchanges_;
   }
 
   /// Lets the place's stream wait for the data of an exchange.
   void wait(std::uint64_t ticket) {
-    if (ticket > given_) {
+    if (ticket > queued_by_all_) {
       all_->meet();
-      given_ = exchanges_;
+      queued_by_all_ = exchanges_;
     }
-    for (const auto& theirs : lanes_)
-      check(cudaStreamWaitEvent(place().stream(), theirs->arrival(ticket)), "cudaStreamWaitEvent");
+    for (const auto& theirs : lanes_) wait_for_event(place().stream(), theirs->arrival(ticket));
   }
 
   void settle() {
     for (std::size_t lane = 0; lane < gpu_lanes::lanes; ++lane) {  // others have received what it has sent
-      if (last_[lane] == 0) continue;
-      if (cudaStreamWaitEvent(place().stream(), mine_.arrival(last_[lane])) == cudaSuccess) continue;
+      const std::uint64_t last = last_exchange_[lane];
+      if (last == 0) continue;
+      if (cudaStreamWaitEvent(place().stream(), mine_.arrival(last).get()) == cudaSuccess) continue;
       static_cast<void>(cudaGetLastError());  // then the host waits; other calls report what has failed there
       static_cast<void>(cudaStreamSynchronize(mine_.lane[lane].get()));
     }
@@ -151,7 +124,7 @@ class gpu_shard : public crew_shard {
   void leave(bool failed) {
     if (failed) {
       all_->fail();
-    } else if (given_ != exchanges_) {  // if others wait for the last exchange, they meet: see wait()
+    } else if (queued_by_all_ != exchanges_) {  // if others wait for the last exchange, they meet: see wait()
       try {
         all_->meet();
       } catch (const stopped_by_another&) {
@@ -168,9 +141,7 @@ class gpu_shard : public crew_shard {
   void mark(const char* what, std::uint32_t k = 0, int lane = -1) {
     if (!mine_.traced) return;
     mine_.marks.push_back({what, k, std::chrono::steady_clock::now(), make_event(cudaEventDefault)});
-    check(
-        cudaEventRecord(mine_.marks.back().done.get(), lane < 0 ? place().stream() : mine_.lane[lane].get()),
-        "cudaEventRecord");
+    record_event(mine_.marks.back().done, lane < 0 ? place().stream() : mine_.lane[lane].get());
   }
 
  private:
@@ -179,8 +150,8 @@ class gpu_shard : public crew_shard {
   gpu_lanes& mine_;
   const cuda side_;
   bool on_side_ = false;
-  std::uint64_t last_[gpu_lanes::lanes] = {};  // last exchange of each lane
-  std::uint64_t given_ = 0;                    // exchanges that all shards have queued on their lanes
+  std::uint64_t last_exchange_[gpu_lanes::lanes] = {};
+  std::uint64_t queued_by_all_ = 0;  // exchanges, on the lanes
 };
 
 /// Gives a device access to the memory of another one; false if that is not possible.

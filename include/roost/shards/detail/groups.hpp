@@ -30,17 +30,6 @@ struct add_count_of_item {
   ROOST_FN void operator()(std::size_t i) const { fetch_add(totals[number[i]], items[i].value); }
 };
 
-/// results[first[i]] = totals[i]; without totals, true.
-template <class Total>
-struct write_total_at_first {
-  const std::uint32_t* first;
-  const Total* totals;
-  Total* results;
-  ROOST_FN void operator()(std::size_t i) const {
-    results[first[i]] = totals == nullptr ? static_cast<Total>(1) : totals[i];
-  }
-};
-
 /// Distinct keys, and how often each appears in all ranges, if requested.
 template <class Key, class Total, class Place>
 struct counted_keys {
@@ -65,10 +54,10 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
       return split_by_owner<true>(me, alone_as<Key>(keys), seed);
     }
   }();
-  const auto all = deliver(me, mine, me.gather(mine.counts));
+  const auto all = deliver(me, mine);
   const std::size_t n = all.items.size();
   auto each = unique_all(place, keys_of(all), {.order = index_order::any, .first = true, .inverse = counted});
-  auto totals = zeros<Total>(place, counted ? each.keys.size() : 0);
+  auto totals = filled<Total>(place, each.keys.size(), counted ? 0 : 1);
   if constexpr (counted) {
     using item = std::remove_cvref_t<decltype(*all.items.data())>;
     place.for_each(n, add_count_of_item<item>{all.items.data(), each.inverse.data(), totals.data()});
@@ -80,7 +69,7 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
   auto of_first = zeros<Total>(place, n);
   array<Total, place_type> sent(place, keys.size()), total(place, keys.size());
   place.for_each(each.keys.size(),
-                 write_total_at_first<Total>{each.first.data(), totals.data(), of_first.data()});
+                 scatter{each.first.data(), element<const Total*>{totals.data()}, of_first.data()});
   send_back(me, all, of_first.data(), mine, sent.data());
   mine.parts.restore_each(place, sent.data(), put_to<Total>{total.data()}, nullptr);
   const auto first =
@@ -126,12 +115,11 @@ struct runs_of_queries {
 
 /// Fetches the values of queries that are split by owner.
 template <class Me, class Table, class Item, class Place>
-auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, const gathered& all,
-                const char* where) {
+auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, const char* where) {
   using value = typename Table::mapped_type;
   const Place& place = me.place();
   const std::uint32_t shards = me.count();
-  const auto queries = deliver(me, mine, all);
+  const auto queries = deliver(me, mine);
   const std::size_t n = queries.items.size();
   const auto found = table.match(place, keys_of(queries));
   auto [values] = room_for_matches<value>(place, found.size(), where);
@@ -158,21 +146,13 @@ auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, c
   return result;
 }
 
-/// The number of values of a query, whose key may or may not have a number.
-struct count_of_query {
-  const std::uint64_t* counts;
-  const std::uint32_t* number;  // or null
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return counts[number == nullptr ? i : number[i]]; }
-};
-
 template <class Value>
 struct copy_run {
   const std::uint64_t* begins;
-  const std::uint32_t* number;
   const Value* source;
   Value* target;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t query, std::uint64_t k) const {
-    target[i] = source[begins[number == nullptr ? query : number[query]] + k];
+    target[i] = source[begins[query] + k];
   }
 };
 
@@ -203,26 +183,29 @@ typename Table::retrieved fetch_values(Me& me, const Table& table, std::uint64_t
   using value = typename Table::mapped_type;
   using place_type = typename Me::place_type;
   const place_type& place = me.place();
-  array<std::uint32_t, place_type> numbers;
+  const std::size_t n = queries.size();
   const auto runs = [&] {
     {
       const auto mine = split_by_owner<true>(me, alone<Sequence>{queries}, seed);
-      const gathered all = me.gather(mine.counts);
-      if (!is_crowded(all, me.count())) return fetch_runs(me, table, mine, all, where);
+      if (!is_crowded(mine.counts, me.count())) return fetch_runs(me, table, mine, where);
     }
     // Many queries of few keys: each key is requested once.
-    auto each = unique_inverse(place, queries, index_order::any);
-    numbers = std::move(each.inverse);
-    const auto mine = split_by_owner<true>(me, alone_as<typename Table::key_type>(each.keys), seed);
-    return fetch_runs(me, table, mine, me.gather(mine.counts), where);
+    const auto each = unique_inverse(place, queries, index_order::any);
+    const auto keys = alone_as<typename Table::key_type>(each.keys);
+    auto of_keys = fetch_runs(me, table, split_by_owner<true>(me, keys, seed), where);
+    const auto of_queries = [&](const array<std::uint64_t, place_type>& source) {
+      return array_of(place, n, gather<std::uint64_t>{source.data(), each.inverse.data()});
+    };
+    of_keys.begins = of_queries(of_keys.begins);
+    of_keys.counts = of_queries(of_keys.counts);
+    return of_keys;
   }();
-  const std::size_t n = queries.size();
   array<std::uint64_t, place_type> offsets(place, n + 1);
-  write_offsets(place, n, count_of_query{runs.counts.data(), numbers.data()}, offsets.data());
+  write_offsets(place, n, element<const std::uint64_t*>{runs.counts.data()}, offsets.data());
   const std::uint64_t total = read_one(place, offsets.data() + n);
   auto [values] = room_for_matches<value>(place, total, where);
   expand(place, offsets.data(), n, total,
-         copy_run<value>{runs.begins.data(), numbers.data(), runs.values.data(), values.data()});
+         copy_run<value>{runs.begins.data(), runs.values.data(), values.data()});
   place.synchronize();
   return {std::move(offsets), std::move(values)};
 }
@@ -242,7 +225,7 @@ class sharded_join {
   static constexpr const char* where = "roost::inner_join";
   using place_type = typename Shards::place_type;
   using shard_type = typename Shards::shard_type;
-  using key = element_of<range_of_shard<Shards, const Right>>;
+  using key = element_of_shard<Shards, Right>;
   using on_one_place =
       join<Row, place_type, range_of_shard<Shards, const Left>, range_of_shard<Shards, const Right>>;
   using result = joined_rows<Row, place_type>;

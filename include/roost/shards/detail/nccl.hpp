@@ -158,23 +158,23 @@ class nccl_transport final : public rank_transport {
   void all_gather(std::span<const std::uint64_t> mine, std::span<std::uint64_t> all) override {
     std::uint64_t* const theirs = words_.data() + mine.size();
     std::copy(mine.begin(), mine.end(), pinned_);
-    copy(words_.data(), pinned_, mine.size_bytes());
+    copy_on(stream(), words_.data(), pinned_, mine.size_bytes());
     std::vector<piece> out(size(), {words_.data(), mine.size_bytes()}), in(size());
     for (std::uint32_t r = 0; r < size(); ++r) in[r] = {theirs + r * mine.size(), mine.size_bytes()};
     start(out, in);
-    copy(pinned_, theirs, all.size_bytes());
+    copy_on(stream(), pinned_, theirs, all.size_bytes());
     wait_for(record());
     std::copy_n(pinned_, all.size(), all.begin());
   }
 
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) override {
-    run_after(stream(), place_.stream(), lanes_->ready[0].get());
+    run_after(stream(), place_.stream(), lanes_->ready[0]);
     start(out, in);
     return record();
   }
   void wait(std::uint64_t ticket) override {
     wait_for(ticket);
-    check(cudaStreamWaitEvent(place_.stream(), lanes_->arrival(ticket)), "cudaStreamWaitEvent");
+    wait_for_event(place_.stream(), lanes_->arrival(ticket));
   }
   void finish() override {
     if (all_ != nullptr) wait_for(record());
@@ -186,17 +186,14 @@ class nccl_transport final : public rank_transport {
  private:
   cudaStream_t stream() const { return lanes_->lane[0].get(); }
   std::uint64_t record() {
-    check(cudaEventRecord(lanes_->arrival(++tickets_), stream()), "cudaEventRecord");
+    record_event(lanes_->arrival(++tickets_), stream());
     return tickets_;
-  }
-  void copy(void* target, const void* source, std::size_t bytes) const {
-    check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
   }
 
   /// One group of sends and receives.
   void start(std::span<const piece> out, std::span<const piece> in) {
     const auto my = static_cast<std::uint32_t>(rank_);
-    if (in[my].bytes != 0) copy(const_cast<void*>(in[my].memory), out[my].memory, in[my].bytes);
+    if (in[my].bytes != 0) copy_on(stream(), in[my].target(), out[my].memory, in[my].bytes);
     check_call(nccl_.group_start(), "ncclGroupStart");
     int status = nccl::success;
     const auto note = [&](int result) {
@@ -208,8 +205,8 @@ class nccl_transport final : public rank_transport {
         note(nccl_.send(out[to].memory, out[to].bytes, nccl::bytes, static_cast<int>(to), all_, stream()));
       }
       if (in[from].bytes != 0) {
-        note(nccl_.receive(const_cast<void*>(in[from].memory), in[from].bytes, nccl::bytes,
-                           static_cast<int>(from), all_, stream()));
+        note(nccl_.receive(in[from].target(), in[from].bytes, nccl::bytes, static_cast<int>(from), all_,
+                           stream()));
       }
     }
     note(nccl_.group_end());
@@ -228,7 +225,7 @@ class nccl_transport final : public rank_transport {
   void wait_for(std::uint64_t ticket) {
     const auto end = clock::now() + deadline_;
     for (std::uint32_t looks = 1;; ++looks) {
-      const cudaError_t state = cudaEventQuery(lanes_->arrival(ticket));
+      const cudaError_t state = cudaEventQuery(lanes_->arrival(ticket).get());
       if (state == cudaSuccess) return;
       if (state != cudaErrorNotReady) check(state, "cudaEventQuery");
       if (looks % 64 != 0) continue;

@@ -4,9 +4,9 @@
 
 #include "roost/detail/groups/frequent_keys.hpp"
 #include "roost/detail/partition/select.hpp"
+#include "roost/detail/place/streams.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
 #include "roost/shards/detail/exchange.hpp"
-#include "roost/shards/detail/gpus.hpp"
 #include "roost/two_way_index.hpp"
 
 // Lookups in a sharded table. Queries are sent to the shards that own their keys, by ranges of regions;
@@ -41,7 +41,7 @@ class reading<T, cuda> {
     }
     there_ = make_event();
     place.copy_to_word(word_, source, sizeof(T));
-    check(cudaEventRecord(there_.get(), place.stream()), "cudaEventRecord");
+    record_event(there_, place.stream());
   }
   reading(const reading&) = delete;
   ~reading() {  // the word must not be reused before
@@ -68,9 +68,9 @@ class reading<T, cuda> {
 /// Estimates how many of n items have the same key as an item, that one included, on average. A sample of
 /// `of` items has `pairs` pairs of items with the same key (each counted twice).
 inline std::uint64_t copies_of_items(std::size_t n, double sample, double of, double pairs) {
-  const double cautious =
-      (std::sqrt(pairs) + 1) * (std::sqrt(pairs) + 1);  // the sample may be too low by chance
-  return 1 + static_cast<std::uint64_t>(static_cast<double>(n) * cautious / (sample * std::max(of, 1.0)));
+  const double root = std::sqrt(pairs) + 1;  // one more, since the sample may have too few pairs by chance
+  return 1 +
+         static_cast<std::uint64_t>(static_cast<double>(n) * (root * root) / (sample * std::max(of, 1.0)));
 }
 
 /// How evenly a shard's queries are spread over the regions of all shards.
@@ -138,7 +138,7 @@ struct is_frequent {
 /// The keys of many queries of a shard.
 template <class Key, class Place>
 struct frequent_queries {
-  static constexpr std::size_t least = 8;  // in the sample
+  static constexpr std::size_t least_in_sample = 8;
   static constexpr std::size_t sample_most = 1 << 18;
 
   array<Key, Place> keys;
@@ -148,17 +148,17 @@ struct frequent_queries {
   template <class Queries>
   frequent_queries(const Place& place, const Queries& queries) {
     const std::size_t n = queries.size();
-    if (n < least) return;
+    if (n < least_in_sample) return;
     const std::size_t size = smaller(n, std::clamp<std::size_t>(n / 16, 1 << 13, sample_most));
     const auto sample = array_of(place, size, item_of_sample<Queries>{queries, n / size});
     const auto each =
         unique_all(place, as_sequence(sample), {.order = index_order::any, .counts = true}, "roost::find");
-    const std::uint64_t rare = place.sum(each.keys.size(), rare_counts{each.counts.data(), least});
+    const std::uint64_t rare = place.sum(each.keys.size(), rare_counts{each.counts.data(), least_in_sample});
     const auto rare_items = static_cast<double>(rare & 0xffffffff);
     copies = copies_of_items(n, static_cast<double>(size), rare_items,
                              static_cast<double>(rare >> 32) - rare_items);
-    const auto chosen =
-        select_numbers<std::uint32_t>(place, each.keys.size(), is_frequent{each.counts.data(), least});
+    const auto chosen = select_numbers<std::uint32_t>(place, each.keys.size(),
+                                                      is_frequent{each.counts.data(), least_in_sample});
     if (chosen.size() == 0) return;
     keys = array_of(place, chosen.size(), gather<Key>{each.keys.data(), chosen.data()});
     numbers.emplace(place, keys, numbers_to<std::uint32_t>(keys.size()));
@@ -293,7 +293,7 @@ class lookup_by_owners {
       const answers_to<Answer> target{answer_, first};
       const auto part = slice(queries, first, count);
       bool good = false;
-      held_ = 0;
+      held_bytes_ = 0;
       if (c == 0) {
         batch.copies = copies_tried;
         good = send(batch, part, target, looks_good, sample.is_skewed());
@@ -331,7 +331,7 @@ class lookup_by_owners {
       const sent_queries items(me_, alone<Queries>{queries}, batch, unless);
       me_.mark("partitioned");
       std::vector<array<result, place_type>> answers(me_.count());  // to the queries from each shard
-      std::size_t bytes = held_ + items.scratch_bytes;
+      std::size_t bytes = held_bytes_ + items.scratch_bytes;
       for (std::uint32_t s = 0; s < me_.count(); ++s) {
         answers[s] = {place_, s == me_.number() ? items.parts.extent() : items.from[s].slots};
         bytes += answers[s].bytes();
@@ -426,7 +426,7 @@ class lookup_by_owners {
                         numbers.data(),          size.data()};
     place_.launch(ceil_div<std::size_t>(n, answering::tile), scratch_bytes_of(run), run);
     const std::uint64_t left = read_one(place_, size.data());
-    held_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();
+    held_bytes_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();
     send_rare(batch, frequent.copies, slice(as_sequence(rest), 0, left),
               {answer_, target.first, numbers.data()});
   }
@@ -449,7 +449,7 @@ class lookup_by_owners {
   void send_each_key_once(const Queries& queries, const answers_to<Answer>& target) {
     const auto each = unique_inverse(place_, queries, index_order::any);
     array<result, place_type> kept(place_, each.keys.size());
-    held_ += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
+    held_bytes_ += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
     const auto keys = as_sequence(each.keys);
     sharded_batch batch{{seed_, me_.count()}, sharded_batch::room_for_all};
     const gathered all = me_.gather({keys.size()});
@@ -469,7 +469,7 @@ class lookup_by_owners {
   const std::uint64_t seed_;
   const gathered& sizes_;
   const Answer answer_;
-  std::size_t held_ = 0;  // memory held during the exchange
+  std::size_t held_bytes_ = 0;  // by other arrays during an exchange
   std::size_t scratch_bytes_ = 0;
 };
 

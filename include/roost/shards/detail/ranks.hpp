@@ -55,9 +55,9 @@ class communicator_transport final : public rank_transport {
     for (std::uint32_t r = 0; r < size(); ++r) {
       if (r == my) continue;
       out_[r] = {static_cast<const std::byte*>(out[r].memory), out[r].bytes};
-      in_[r] = {static_cast<std::byte*>(const_cast<void*>(in[r].memory)), in[r].bytes};
+      in_[r] = {static_cast<std::byte*>(in[r].target()), in[r].bytes};
     }
-    if (in[my].bytes != 0) place_.copy(const_cast<void*>(in[my].memory), out[my].memory, in[my].bytes);
+    if (in[my].bytes != 0) place_.copy(in[my].target(), out[my].memory, in[my].bytes);
     place_.synchronize();
     all_.exchange(out_, in_);
     return 0;
@@ -116,10 +116,7 @@ class rank_shard : public one_stream {
   static constexpr std::uint32_t local() { return 0; }
   const Place& place() const { return state_.place; }
 
-  gathered gather(std::initializer_list<std::uint64_t> words) {
-    return gather(std::span<const std::uint64_t>(words.begin(), words.size()));
-  }
-  gathered gather(std::span<const std::uint64_t> words) { return tell(words, nullptr); }
+  gathered gather(const std::vector<std::uint64_t>& words) { return tell(words, nullptr); }
   /// Returns when no rank can fail any more before the next gather().
   void agree() { tell({}, nullptr); }
 

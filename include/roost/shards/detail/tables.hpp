@@ -67,8 +67,7 @@ auto values_of(const arrived<Item, Place>& all) {
 /// Sends pairs or keys to the owners of their keys.
 template <class Me, class Source>
 auto bring_items(Me& me, const Source& source, std::uint64_t seed) {
-  const auto mine = split_by_owner<false>(me, source, seed);
-  return deliver(me, mine, me.gather(mine.counts));
+  return deliver(me, split_by_owner<false>(me, source, seed));
 }
 
 /// Whether some shard would get many more items than the others, because of many copies of few keys.
@@ -81,13 +80,12 @@ inline bool is_crowded(const gathered& all, std::uint32_t shards) {
   return most > sum / shards * 3 / 2 + 4096;
 }
 
-/// The same; if few keys have many items, sends the result of fewer() instead.
+/// The same, or, if few keys have many items, the result of fewer(), which sends less.
 template <class Me, class Source, class Fewer>
 auto bring_items_or(Me& me, const Source& source, std::uint64_t seed, const Fewer& fewer) {
   {
     const auto mine = split_by_owner<false>(me, source, seed);
-    const gathered all = me.gather(mine.counts);
-    if (!is_crowded(all, me.count())) return deliver(me, mine, all);
+    if (!is_crowded(mine.counts, me.count())) return deliver(me, mine);
   }
   return fewer();
 }
@@ -162,12 +160,6 @@ struct is_strange {
   }
 };
 
-template <class T>
-struct answer_as_number {
-  const T* answers;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(answers[i]); }
-};
-
 /// An ordinary table for each shard of this process. `call`: the name of the call of the sharded table.
 template <class Table, class Shards>
 class tables_of_shards {
@@ -199,13 +191,12 @@ class tables_of_shards {
   void build(const Shards& shards, const Options& options, const Make& make) {
     tables_of_shards fresh(name_);
     fresh.seed_ = options.seed;
-    fresh.tables_ = make_each<Shards, std::unique_ptr<Table>>(shards);
-    shards.run([&](shard_type& me) {
+    fresh.tables_ = collect(shards, [&](shard_type& me) {
       if constexpr (one_shard_a_process<Shards>) check_options(me, options);
-      auto& mine = of_shard<Shards>(fresh.tables_, me);
-      mine = std::make_unique<Table>(make(me));
+      auto mine = std::make_unique<Table>(make(me));
       if (me.local() == 0) fresh.shards_ = me.count();
       if constexpr (requires { mine->size(); }) fresh.note_sizes(me, *mine);
+      return mine;
     });
     *this = std::move(fresh);
   }
@@ -271,21 +262,21 @@ class tables_of_shards {
       const auto mine = sequence_as<key_type>(of_shard<Shards>(queries, me));
       array<Result, typename Shards::place_type> answers(me.place(), mine.size());
       answer(shards, me, mine, answer_of(me, answers.data()), how);
-      return me.place().sum(answers.size(), answer_as_number<Result>{answers.data()});
+      return me.place().sum(answers.size(), element<const Result*>{answers.data()});
     });
   }
 
-  sharded_ref<reader_of<Table>> ref(const char* call) const {
+  sharded_ref<reader_of<Table>> ref() const {
     if (empty())
-      raise<invalid_argument>({name_of(call), ": the table is empty and has no memory; call rebuild first"});
+      raise<invalid_argument>({name_of("ref"), ": the table is empty and has no memory; call rebuild first"});
     constexpr std::uint32_t most = sharded_ref<reader_of<Table>>::shards_most;
     if (shards_ > most)
-      raise<invalid_argument>({name_of(call), ": ", shards_, " shards; a ref has at most ", most});
+      raise<invalid_argument>({name_of("ref"), ": ", shards_, " shards; a ref has at most ", most});
     return refs();
   }
 
-  bool valid(const Shards& shards, const char* call) const {
-    return sum(shards, call, [&](shard_type& me, const Table& mine) -> std::uint64_t {
+  bool valid(const Shards& shards) const {
+    return sum(shards, "valid", [&](shard_type& me, const Table& mine) -> std::uint64_t {
              const auto& keys = finding(mine);
              const is_strange<reader_of<std::remove_cvref_t<decltype(keys)>>> strange{
                  keys.ref(), {seed_, me.count()}, me.number()};

@@ -20,14 +20,10 @@ struct board_filler : Table {
   }
 };
 
-/// The pairs of a table's slots, of which some are empty.
+/// The pair of each slot of a table; those of empty slots mean nothing.
 template <class Table>
-struct pairs_of_slots {
-  static constexpr bool all = false;
+struct pair_of_slot {
   Table table;
-
-  ROOST_FN std::size_t size() const { return table.capacity(); }
-  ROOST_FN bool wanted(std::size_t slot) const { return table.occupied(slot); }
   ROOST_FN auto operator[](std::size_t slot) const {
     return make_pair(table.key_at(slot), table.value_at(slot));
   }
@@ -38,15 +34,16 @@ struct pairs_of_slots {
 template <class Table>
 struct count_left_most {
   Table source, target;
-  std::uint64_t part_slots;    // that they come from,
-  std::uint32_t part_regions;  // and move to
-  std::uint32_t* keys;         // of each region
+  std::uint64_t source_part_slots;
+  std::uint32_t target_part_regions;
+  std::uint32_t* keys;  // of each region
   std::uint64_t* left;
   ROOST_FN void operator()(std::size_t slot) const {
     if (!source.occupied(slot)) return;
     const std::uint32_t home = target.first_step(source.key_at(slot)).home;
     const bool is_beyond = fetch_add(keys[home], 1u) >= target.geometry().region_slots;
-    if (is_beyond || home / part_regions != slot / part_slots) fetch_add(*left, std::uint64_t{1});
+    if (is_beyond || home / target_part_regions != slot / source_part_slots)
+      fetch_add(*left, std::uint64_t{1});
   }
 };
 
@@ -112,16 +109,16 @@ struct add_cost {
 
 /// The state of a region during a sweep.
 struct region_sweep {
-  std::uint32_t dirty;   // it has slots of erased keys
-  std::uint32_t passed;  // keys have passed it on their probe sequences to the next region: it stays used up
+  std::uint32_t has_erased;  // slots of erased keys
+  std::uint32_t passed;      // keys continued from here to the next region: it stays used up
 };
 
-struct find_dirty_regions {
+struct find_erased {
   tickets_of_word erased;
   region_sweep* regions;
   std::uint32_t region_words;
   ROOST_FN void operator()(std::size_t i) const {
-    if (erased(i) != 0) shared_access::store(&regions[i / region_words].dirty, 1u);
+    if (erased(i) != 0) shared_access::store(&regions[i / region_words].has_erased, 1u);
   }
 };
 
@@ -129,7 +126,7 @@ struct reset_heads {
   const region_sweep* regions;
   ticket_board::region_head* heads;
   ROOST_FN void operator()(std::size_t r) const {
-    if (regions[r].dirty == 0) return;
+    if (regions[r].has_erased == 0) return;
     heads[r].longest = 0;
     if (regions[r].passed == 0) heads[r].flags = 0;
   }
@@ -143,7 +140,7 @@ struct move_keys_back {
   std::uint32_t* passed_slots;  // a bit for each slot: a key passes it
   ROOST_FN void operator()(std::size_t slot) const {
     const auto here = table.cursor_at(slot);
-    if (regions[here.region].dirty == 0 || !table.occupied_at(here)) return;
+    if (regions[here.region].has_erased == 0 || !table.occupied_at(here)) return;
     const std::uint32_t passed_by = table.walk_to(here, [&](const auto& earlier) {
       if (table.erased_at(earlier) && table.move(here, earlier)) return false;
       const std::size_t passed = slot - here.slot + earlier.slot;
@@ -165,7 +162,7 @@ struct free_slots {
   ROOST_FN void operator()(std::size_t slot) const {
     const auto here = table.cursor_at(slot);
     const region_sweep& region = regions[here.region];
-    if (region.dirty != 0 && region.passed == 0 && (passed_slots[slot / 32] >> slot % 32 & 1) == 0 &&
+    if (region.has_erased != 0 && region.passed == 0 && (passed_slots[slot / 32] >> slot % 32 & 1) == 0 &&
         table.erased_at(here))
       table.free(here);
   }

@@ -168,11 +168,10 @@ class stadium_table {
       const std::uint32_t parts =
           plan_.parts(larger(plan::parts_least, smaller(plan::parts_most, plan_.regions / 8)));
       const auto rounded = [](double x, double of) { return std::ceil(x / of) * of; };
+      // A multiple of this many regions can be streamed in the largest possible number of parts.
       const double unit = std::lcm(parts, plan::parts_most);
       double regions = rounded(slots / plan_.region_slots, parts);
-      if (regions >= 8 * unit)
-        regions = rounded(regions,
-                          unit);  // so that batches can be streamed in the largest possible number of parts
+      if (regions >= 8 * unit) regions = rounded(regions, unit);
       try {
         return grow(place, plan_.template of_regions<Place>(regions), parts);
       } catch (const out_of_memory&) {  // a second table may take less memory of the place
@@ -180,7 +179,7 @@ class stadium_table {
     }
     stadium_table target(place, n, options_);
     insert_report report;
-    target.put(place, pairs_of_slots<ref_type>{ref()}, typename ref_type::fresh(), false, report);
+    target.put(place, pairs_of(ref(), 0, capacity()), typename ref_type::fresh(), false, report);
     *this = std::move(target);
   }
 
@@ -189,9 +188,8 @@ class stadium_table {
     auto passed_slots = zeros<std::uint32_t>(place, ceil_div<std::size_t>(capacity(), 32));
     forget();
     const calls_between_pieces none(nullptr);
-    place.for_each(words_.size(),
-                   find_dirty_regions{
-                       {words_.data(), plan_.tickets.lowest(), true}, regions.data(), plan_.region_words});
+    const tickets_of_word erased{words_.data(), plan_.tickets.lowest(), true};
+    place.for_each(words_.size(), find_erased{erased, regions.data(), plan_.region_words});
     place.for_each(plan_.regions, reset_heads{regions.data(), heads_.data()});
     place.for_each(capacity(), move_keys_back<ref_type>{ref(), regions.data(), passed_slots.data()});
     place.for_each(capacity(), free_slots<ref_type>{ref(), regions.data(), passed_slots.data()});
@@ -203,7 +201,6 @@ class stadium_table {
   friend struct stadium_file<Key, Value, Place>;
   friend struct tile_inserter;
   using some_items = part_of<const item*, all_wanted>;
-  using counts_of_put = array<put_counts, Place>;
 
   struct slots_in_use {
     std::size_t live = 0, erased = 0;  // erased: an upper bound
@@ -234,9 +231,8 @@ class stadium_table {
   /// The smallest number of slots whose load factor allows n keys.
   static double slots_for(std::size_t n, const stadium_options& options) {
     const auto keys = static_cast<double>(n);
-    double slots = std::floor(keys / options.load_factor);
-    for (int i = 0; i < 2 && std::floor(options.load_factor * slots) < keys; ++i)
-      ++slots;  // in spite of rounding
+    double slots = std::floor(keys / options.load_factor);  // which rounding may have made too few
+    for (int i = 0; i < 2 && std::floor(options.load_factor * slots) < keys; ++i) ++slots;
     return slots;
   }
 
@@ -254,6 +250,10 @@ class stadium_table {
   std::size_t board_bytes() const { return words_.bytes() + heads_.bytes() + guards_.bytes(); }
   std::size_t room() const { return limit() - smaller(limit(), known_->live); }
   board_filler<ref_type> inserter() const { return {ref()}; }
+  /// The pairs of `count` slots from `first` on.
+  static auto pairs_of(const ref_type& table, std::uint64_t first, std::uint64_t count) {
+    return part_of<pair_of_slot<ref_type>, is_occupied<ref_type>>{{table}, {table}, first, count};
+  }
 
   void count_slots(const Place& place) { known_ = {count(place), count(place, true)}; }
   std::size_t note_erased(const std::optional<slots_in_use>& before, std::size_t n) {
@@ -367,15 +367,13 @@ class stadium_table {
   template <class Change, class Parts>
   void put_streamed(const Place& place, const Parts& parts, const stadium_regions<Place>& regions,
                     const Change& change, insert_report& report, bool& begun) {
-    std::vector<std::uint64_t> begins(parts.regions()), ends(parts.regions());
-    place.copy_to_host(begins.data(), parts.begins(), begins.size() * sizeof(begins[0]));
-    place.copy_to_host(ends.data(), parts.ends(), ends.size() * sizeof(ends[0]));
+    const auto begins = copy_to_host(place, std::span(parts.begins(), parts.regions())),
+               ends = copy_to_host(place, std::span(parts.ends(), parts.regions()));
     const calls_between_pieces none(nullptr);  // bodies whose slots are reserved are written later
     // Pairs for which their parts have no room.
     array<item, Place> left(
         place, Change::repeatable ? larger<std::size_t>(4096, parts.extent() / 64) : parts.extent());
-    counts_of_put counted(place, 1);
-    place.fill(counted.data(), 0, counted.bytes());
+    auto counted = zeros<put_counts>(place, 1);
     begun = true;
     const put_counts sum = noting_inserted(report, [&] {
       regions.run(ref(), parts.regions(),
@@ -430,8 +428,9 @@ class stadium_table {
   std::vector<region_sweep> swept_regions(const Place& place) const {
     const auto heads = copy_to_host(place, heads_);
     std::vector<region_sweep> result(heads.size());
-    std::vector<std::int64_t> begin_less_end(heads.size() +
-                                             1);  // of the runs of regions that keys of a home passed
+    // How many runs of regions, each passed by the keys of one home, begin at a region, less how many end
+    // there.
+    std::vector<std::int64_t> begin_less_end(heads.size() + 1);
     for (std::size_t r = 0; r < heads.size(); ++r) {
       const std::size_t end = r + heads[r].far, in_line = smaller(end, heads.size());
       ++begin_less_end[r], --begin_less_end[in_line];
@@ -457,7 +456,6 @@ class stadium_table {
   /// is overwritten before it has moved. Takes memory of the place for the board and for some parts. Throws
   /// out_of_memory, and then nothing has changed.
   void grow(const Place& place, const ticket_board::plan& plan, std::uint32_t parts) {
-    using pairs = part_of<pairs_of_slots<ref_type>, is_occupied<ref_type>>;
     const std::uint64_t from_slots = plan_.slots() / parts, to_slots = plan.slots() / parts;
     const std::uint64_t unit = plan.slots() / plan.parts(ticket_board::plan::parts_least);
     const std::uint64_t near = bodies_.near_size() / unit * unit;
@@ -465,16 +463,14 @@ class stadium_table {
 
     stadium_table target(place, plan, options_, body_memory<item, Place>(place, 0, 0));
     array<item, Place> left(place, left_most(place, target, parts));
-    counts_of_put counted(place, 1);
-    put_counts sum;
-    place.fill(counted.data(), 0, counted.bytes());
+    auto counted = zeros<put_counts>(place, 1);
     staging<Place> staging(place, from_bytes + to_bytes);
     const auto put_some = [&](const ref_type& there, const auto& source) {
       launch_tiles(place, there, source, typename ref_type::fresh(),
                    {left.data(), left.size(), counted.data()}, 1);
     };
     // So that the kernels are loaded, which takes memory, too.
-    put_some(target.ref(), pairs{{ref()}, {ref()}, 0, 0});
+    put_some(target.ref(), pairs_of(ref(), 0, 0));
     put_some(target.ref(), some_items{left.data(), {}, 0, 0});
     place.synchronize();
     const calls_between_pieces none(nullptr);
@@ -493,16 +489,16 @@ class stadium_table {
       const std::uint64_t part = parts - 1 - i;
       const ref_type source = staged(ref(), buffer, part, from_slots);
       put_some(staged(target.ref(), buffer + from_bytes, part, to_slots),
-               pairs{{source}, {source}, part * from_slots, from_slots});
+               pairs_of(source, part * from_slots, from_slots));
     });
     std::swap(bodies_, target.bodies_);
     target.bodies_.resize(plan.slots(), near);
     target.forget();
     *this = std::move(target);
-    place.copy_to_host(&sum, counted.data(), sizeof(sum));
+    put_counts sum = read_one(place, counted.data());
     if (sum.left != 0) {
       put_some(ref(), some_items{left.data(), {}, 0, sum.left});
-      place.copy_to_host(&sum, counted.data(), sizeof(sum));
+      sum = read_one(place, counted.data());
     }
     known_ = {sum.inserted, 0};
   }

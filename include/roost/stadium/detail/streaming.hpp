@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "roost/detail/place/streams.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
 #include "roost/stadium/detail/memory.hpp"
 #include "roost/stadium/detail/ticket_board.hpp"
@@ -54,21 +55,13 @@ template <>
 class staging<cuda> {
  public:
   /// A buffer can be read 16 bytes at a time.
-  staging(const cuda& place, std::size_t bytes)
-      : place_(place),
-        bytes_(ceil_div<std::size_t>(bytes, 16) * 16),
-        buffers_(place, buffers * bytes_),
-        in_(make_stream(place)),
-        out_(make_stream(place)),
-        begun_(make_event(place)) {
-    for (turn& each : turns_) each = {make_event(place), make_event(place), make_event(place)};
-  }
+  staging(const cuda& place, std::size_t bytes) : staging(place, bytes, device_guard(place.device())) {}
 
   /// Later work on the stream also waits for the copies of an each() that has thrown.
   ~staging() {
     try {
       const device_guard guard(place_.device());
-      for (const side_stream* const side : {&in_, &out_}) after(side->get(), begun_, place_.stream());
+      for (const owned_stream* const side : {&in_, &out_}) run_after(place_.stream(), side->get(), begun_);
     } catch (const device_error&) {  // which the next call reports
     }
   }
@@ -80,66 +73,37 @@ class staging<cuda> {
   template <class Piece, class Work>
   void each(std::size_t count, const Piece& piece, const Work& work) {
     const device_guard guard(place_.device());
-    after(place_.stream(), begun_, in_.get());
+    run_after(in_.get(), place_.stream(), begun_);
     for (std::size_t i = 0; i < count; ++i) {
       const staged_piece mine = piece(i);
       turn& now = turns_[i % buffers];
       std::byte* const buffer = buffers_.data() + i % buffers * bytes_;
-      if (i >= buffers) check(cudaStreamWaitEvent(in_.get(), now.free.get(), 0), "cudaStreamWaitEvent");
-      if (mine.source != nullptr) copy(buffer, mine.source, mine.from_bytes, in_.get());
-      after(in_.get(), now.there, place_.stream());
+      if (i >= buffers) wait_for_event(in_.get(), now.free);
+      if (mine.source != nullptr) copy_on(in_.get(), buffer, mine.source, mine.from_bytes);
+      run_after(place_.stream(), in_.get(), now.there);
       work(i, buffer);
-      after(place_.stream(), now.done, out_.get());
-      if (mine.target != nullptr) copy(mine.target, buffer + mine.to_at, mine.to_bytes, out_.get());
-      check(cudaEventRecord(now.free.get(), out_.get()), "cudaEventRecord");
+      run_after(out_.get(), place_.stream(), now.done);
+      if (mine.target != nullptr) copy_on(out_.get(), mine.target, buffer + mine.to_at, mine.to_bytes);
+      record_event(now.free, out_.get());
     }
-    after(out_.get(), begun_, place_.stream());
+    run_after(place_.stream(), out_.get(), begun_);
   }
 
  private:
   static constexpr std::size_t buffers = 3;  // one is copied in, one is worked on, one is copied out
 
-  struct destroy {
-    void operator()(cudaStream_t stream) const {
-      static_cast<void>(cudaStreamDestroy(stream));
-    }  // its queued work still completes
-    void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
-  };
-  using side_stream = std::unique_ptr<CUstream_st, destroy>;
-  using event = std::unique_ptr<CUevent_st, destroy>;
-
-  static side_stream make_stream(const cuda& place) {
-    const device_guard guard(place.device());
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    return side_stream(stream);
-  }
-  static event make_event(const cuda& place) {
-    const device_guard guard(place.device());
-    cudaEvent_t event_made = nullptr;
-    check(cudaEventCreateWithFlags(&event_made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    return event(event_made);
-  }
-
   struct turn {
-    event there, done, free;
+    owned_event there = make_event(), done = make_event(), free = make_event();
   };
 
-  /// Later work on `second` waits for all work queued on `first`.
-  static void after(cudaStream_t first, const event& mark, cudaStream_t second) {
-    check(cudaEventRecord(mark.get(), first), "cudaEventRecord");
-    check(cudaStreamWaitEvent(second, mark.get(), 0), "cudaStreamWaitEvent");
-  }
-
-  static void copy(void* target, const void* source, std::size_t bytes, cudaStream_t stream) {
-    check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
-  }
+  staging(const cuda& place, std::size_t bytes, const device_guard&)
+      : place_(place), bytes_(ceil_div<std::size_t>(bytes, 16) * 16), buffers_(place, buffers * bytes_) {}
 
   const cuda place_;
   const std::size_t bytes_;
   array<std::byte, cuda> buffers_;
-  side_stream in_, out_;
-  event begun_;
+  owned_stream in_ = make_stream(), out_ = make_stream();
+  owned_event begun_ = make_event();
   turn turns_[buffers];
 };
 
@@ -214,8 +178,8 @@ class stadium_regions : public all_regions<Place> {
       const auto part = near_parts_ + static_cast<std::uint32_t>(i);
       run(staged(ref, memory, part, part_slots_), part, 1u);
     });
-    if (near_parts_ != 0)
-      run(ref, 0u, near_parts_);  // last, since keys continue from there to bodies that were copied
+    // Last, since keys continue from there to bodies that were copied.
+    if (near_parts_ != 0) run(ref, 0u, near_parts_);
   }
 
  private:

@@ -159,7 +159,20 @@ struct ticket_board {
     std::uint32_t per_word;
     std::uint32_t magic, shift;  // i / per_word == i * magic >> shift for i < 2^31
 
-    static shape of(int ticket_bits);
+    static shape of(int ticket_bits) {
+      switch (ticket_bits) {
+        case 1:
+          return {2, 32, 0x80000000u, 36};
+        case 2:
+          return {3, 21, 3272356036u, 36};
+        case 4:
+          return {5, 12, 2863311531u, 35};
+        case 8:
+          return {9, 7, 2454267027u, 34};
+      }
+      detail::raise<invalid_argument>(
+          {"roost::ticket_board: tickets of ", ticket_bits, " bits; give 1, 2, 4 or 8"});
+    }
     ROOST_FN std::uint32_t word_of(std::uint32_t i) const {
       return static_cast<std::uint32_t>(std::uint64_t{i} * magic >> shift);
     }
@@ -183,9 +196,8 @@ struct ticket_board {
     ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
     ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
     /// The number of parts, with equal numbers of regions, into which a batch splits the table. It is the
-    /// same on every place, since files come from other places. A multiple of parts_least if the number of
-    /// regions is one, so that the end of a part of the coarser split is also the end of a part of the finer
-    /// one.
+    /// same on every place, since files come from other places. If the number of regions is a multiple of
+    /// parts_least, so is the result: where a part of a coarser split ends, one of the finer split ends, too.
     std::uint32_t parts(std::uint32_t most = parts_most) const {
       const std::uint32_t unit = regions % parts_least == 0 ? parts_least : 1;
       std::uint32_t result = detail::smaller(regions, most) / unit * unit;
@@ -194,7 +206,14 @@ struct ticket_board {
     }
     /// The same plan with another number of regions.
     template <class Place>
-    plan of_regions(double n) const;
+    plan of_regions(double n) const {
+      detail::check_table_bytes(n * region_slots, n, "roost::ticket_board");
+      plan p = *this;
+      p.regions = static_cast<std::uint32_t>(n);
+      p.guards = 64;
+      while (p.guards < detail::stadium_tuning<Place>::guards_most && p.guards < p.slots() / 8) p.guards *= 2;
+      return p;
+    }
 
     static constexpr std::uint32_t parts_least = 64, parts_most = detail::partition_tuning<cuda>::digits_most;
   };
@@ -212,7 +231,20 @@ struct ticket_board {
 
   /// For at least `slots` slots in regions of about `region_slots`. Throws invalid_argument, out_of_memory.
   template <class Place>
-  static plan make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed);
+  static plan make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed) {
+    plan p{};
+    p.tickets = shape::of(ticket_bits);
+    constexpr std::uint32_t region_slots_most = (1u << 31) - 1;  // slots have numbers of 31 bits
+    double regions = std::max(1.0, std::ceil(slots / detail::smaller(region_slots, region_slots_most)));
+    for (const double parts : {plan::parts_least, plan::parts_most}) {
+      if (regions > parts) regions = std::ceil(regions / parts) * parts;
+    }
+    p.region_slots =
+        detail::prime_from(static_cast<std::uint32_t>(std::max(3.0, std::ceil(slots / regions))));
+    p.region_words = detail::ceil_div(p.region_slots, p.tickets.per_word);
+    p.seed = seed;
+    return p.template of_regions<Place>(regions);
+  }
 
   /// Which other threads run concurrently: any,
   struct among_all {
@@ -662,9 +694,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
     const hashes mine = hashes_of(key);
     if (stays<Mode>() && !is_staged(cursor_of(mine).home)) return insertion::full;
-    if constexpr (!Change::searches) {
-      return settle<Mode, Mode::reuses>(cursor_of(mine), mine, key,
-                                        value);  // an insert of only new keys reads no body
+    if constexpr (!Change::searches) {  // reads no body
+      return settle<Mode, Mode::reuses>(cursor_of(mine), mine, key, value);
     } else {
       std::uint32_t* const guard = guard_of(mine);
       insertion what = insertion::full;
@@ -861,47 +892,5 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     detail::shared_bytes<alignof(item), sizeof(item)>::store(target, &body);
   }
 };
-
-inline ticket_board::shape ticket_board::shape::of(int ticket_bits) {
-  switch (ticket_bits) {
-    case 1:
-      return {2, 32, 0x80000000u, 36};
-    case 2:
-      return {3, 21, 3272356036u, 36};
-    case 4:
-      return {5, 12, 2863311531u, 35};
-    case 8:
-      return {9, 7, 2454267027u, 34};
-  }
-  detail::raise<invalid_argument>(
-      {"roost::ticket_board: tickets of ", ticket_bits, " bits; give 1, 2, 4 or 8"});
-}
-
-template <class Place>
-ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::uint32_t region_slots,
-                                           std::uint64_t seed) {
-  plan p{};
-  p.tickets = shape::of(ticket_bits);
-  double regions = std::max(
-      1.0,
-      std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
-  for (const double parts : {plan::parts_least, plan::parts_most}) {
-    if (regions > parts) regions = std::ceil(regions / parts) * parts;
-  }
-  p.region_slots = detail::prime_from(static_cast<std::uint32_t>(std::max(3.0, std::ceil(slots / regions))));
-  p.region_words = detail::ceil_div(p.region_slots, p.tickets.per_word);
-  p.seed = seed;
-  return p.template of_regions<Place>(regions);
-}
-
-template <class Place>
-ticket_board::plan ticket_board::plan::of_regions(double n) const {
-  detail::check_table_bytes(n * region_slots, n, "roost::ticket_board");
-  plan p = *this;
-  p.regions = static_cast<std::uint32_t>(n);
-  p.guards = 64;
-  while (p.guards < detail::stadium_tuning<Place>::guards_most && p.guards < p.slots() / 8) p.guards *= 2;
-  return p;
-}
 
 }  // namespace roost
