@@ -37,8 +37,8 @@ function(roost_only_checked target)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF)
   foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
     string(REGEX REPLACE "-.*" "" number "${architecture}")
-    target_compile_options(${target} PRIVATE
-                           -ltoir "SHELL:-Xcicc -O1" "--generate-code=arch=compute_${number},code=lto_${number}")
+    target_compile_options(${target} PRIVATE -ltoir "SHELL:-Xcicc -O1"
+                           "--generate-code=arch=compute_${number},code=lto_${number}")
   endforeach()
 endfunction()
 

@@ -2,6 +2,8 @@
 
 // Bodies of roost/two_way_index.hpp.
 
+#include <numeric>
+
 #include "roost/detail/groups/few_groups.hpp"
 #include "roost/detail/groups/sort_distinct.hpp"
 #include "roost/two_way_index.hpp"
