@@ -78,12 +78,13 @@ class group<host> {
   void agree(at_place at, const char* what) const {
     without_gil(at, [&](const host&) {
       all_.run([&](auto& me) {
-        std::uint64_t words[8] = {};
-        std::strncpy(reinterpret_cast<char*>(words), what, sizeof(words) - 1);
-        const detail::gathered all = me.gather(std::span<const std::uint64_t>(words));
+        std::vector<std::uint64_t> words(8);
+        auto* const mine = reinterpret_cast<char*>(words.data());
+        std::strncpy(mine, what, 8 * words.size() - 1);
+        const detail::gathered all = me.gather(words);
         for (std::uint32_t r = 0; r < me.count(); ++r) {
           const auto* const theirs = reinterpret_cast<const char*>(all.of(r));
-          if (std::strcmp(reinterpret_cast<const char*>(words), theirs) == 0) continue;
+          if (std::strcmp(mine, theirs) == 0) continue;
           detail::raise<invalid_argument>({"roost.distributed: rank ", me.number(), " calls ", what,
                                            ", rank ", r, " calls ", theirs, "; all ranks must do the same"});
         }
