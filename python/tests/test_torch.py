@@ -42,7 +42,7 @@ def test_types_that_torch_hardly_has(device):
     for x in (torch.eye(2, device=device).to_sparse(), torch.tensor([1j], device=device)):
         with pytest.raises(TypeError):
             roost.unique(x)
-    with pytest.raises(ValueError, match="single number"):
+    with pytest.raises(ValueError, match="single value"):
         roost.Set(torch.tensor(5, device=device))
     assert roost.unique(torch.tensor(5, device=device)).tolist() == [5]
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -261,7 +262,12 @@ class voxel_table {
     return {reinterpret_cast<state*>(memory), memory + head, const_cast<block*>(blocks_.data()),
             static_cast<std::uint32_t>(memory_.size() - head), seed_};
   }
-  state look(const Place& place) const { return read_one(place, table().state); }
+  /// The state but for its grid, which the host computes itself: 64 bytes if D is 3.
+  state look(const Place& place) const {
+    state result{};
+    place.copy_to_host(&result, table().state, offsetof(state, grid));
+    return result;
+  }
 
   /// Allocates memory for the superblocks and, if their number is not known yet, for a number of blocks.
   void make_room(const Place& place, std::size_t superblocks, std::size_t blocks) {
@@ -381,7 +387,8 @@ class voxel_table {
     const auto sorted = sort_pairs(place, computed(most, superblock_in_order<D>{table(), taken.data()}),
                                    known ? known->measured().order_bits() : 64);
     array<std::uint64_t, Place> before(place, most + 1);
-    write_offsets(place, most, blocks_of_sorted<D>{table(), sorted.items()}, before.data());
+    write_numbers(place, most + 1, blocks_of_sorted<D>{table(), sorted.items()}, before.data());
+    place.exclusive_scan(before.data(), before.data(), most + 1);
     place.for_each(most, begin_superblock<D>{table(), sorted.items(), before.data()});
   }
 
