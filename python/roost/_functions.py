@@ -250,8 +250,8 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
         try:
             l, r = library.module.join(library.place(), one.words, other.words, _JOINS[kind], rows is INT64)
         except MemoryError as error:  # C++ says who lacks how much; what to do
-            lacking = str(error).partition(": ")[2].partition("; ")[0]
-            raise MemoryError(f"{what}: {lacking}; pass fewer rows at once") from None
+            lacking = str(error).partition(": ")[2].partition("; ")[0] or "no memory"
+            raise MemoryError(f"{what}: {lacking}; pass fewer rows at once") from error
         l = library.adopt(l, rows)
         return l if kind in ("semi", "anti") else (l, library.adopt(r, rows))
 
@@ -325,7 +325,7 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     Parameters
     ----------
     x : array of n keys
-        As for `unique`, without strings and without several columns.
+        As for `unique`, without strings; several columns only as the rows of an array or of a frame of one type.
     parts : int
         1 to 65536. Parts of different keys have about the same size.
     seed : int

@@ -466,8 +466,44 @@ def test_a_tuple_is_columns():
         lambda: of_rows.find(((1, 3), (2, 4))),
         lambda: roost.partition(((1, 3), (2, 4)), 2),
     ):
-        with pytest.raises(TypeError, match="^[^\n]*: keys as a tuple of tuples; pass rows as a list[^\n]*$"):
+        with pytest.raises(
+            TypeError, match="^[^\n]*: (a tuple in a tuple of keys|keys as a tuple of rows); pass "
+        ):
             call()
+    with pytest.raises(TypeError, match="pass one key in a list, and columns as a tuple"):
+        roost.Index((shop, day)).get_indexer((1, "a"))
+
+
+def test_a_tuple_of_one_list_is_one_column():
+    """As the list is: its numbers take the type of the keys, and an empty one has no type."""
+    decimals = pa.array([decimal.Decimal("1.5")])
+    for keys, asked in (
+        (np.array([1, 2], "i4"), [2, 1]),
+        (np.array([1, 2]), [2.0, 1.0]),
+        (np.array([1, 2]), range(1, 3)),
+        (np.array([0.1, 2], "f4"), [0.1]),
+        (np.array([b"a", b"bc"]), [b"bc"]),
+        (["a", "b"], ["b"]),
+        (pd.Series([1, None], dtype="Int64"), [1, None]),
+        (decimals, [decimal.Decimal("1.5")]),
+    ):
+        for table in (roost.Index(keys), roost.Set(keys)):
+            for queries in (asked, []):
+                find = table.contains if isinstance(table, roost.Set) else table.get_indexer
+                assert find((queries,)).tolist() == find(queries).tolist()
+
+
+def test_bytes_that_are_no_key():
+    table = roost.Map(np.array([b"ab"]), np.array([1]))
+    for key in (b"abc", b"x" * 40, b"a\0"):
+        assert key not in table and table.get(key) is None
+        with pytest.raises(KeyError):
+            table[key]
+    with pytest.raises(OverflowError, match="too long"):
+        table.find([b"x" * 40])
+    changing = roost.ConcurrentMap(np.int64, np.int64, 10)
+    changing[decimal.Decimal(5)] = 7
+    assert changing[5] == 7
 
 
 def test_floats_in_many_bits(on):

@@ -297,10 +297,15 @@ def are_columns(x, what):
         return False
     if any(isinstance(each, tuple) for each in x):
         raise TypeError(
-            f"{what}: keys as a tuple of tuples; pass rows as a list of tuples, and columns as a tuple of "
-            "lists"
+            f"{what}: a tuple in a tuple of keys; pass columns as a tuple of lists, and rows of integers as a "
+            "list of tuples"
         )
     return all(map(is_column, x))
+
+
+def without_tuple(x):
+    """Queries of one column; where they are a tuple of one list, the list."""
+    return x[0] if isinstance(x, tuple) and len(x) == 1 and isinstance(x[0], (list, range)) else x
 
 
 def take_column(x, what):

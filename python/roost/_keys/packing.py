@@ -9,14 +9,23 @@ import functools
 
 import numpy as np
 
-from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural
+from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
 from .._arrays.frames import frames_of, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
 from .._arrays.types import BOOL, FLOAT16, FLOAT32, INT32, INT64, NUMBERS, UINT8, numpy_dtype
 from . import strings
 from .arrow import encode_given, encode_given_table, encode_two_given, given_of, two_given
-from .columns import Column, are_columns, bitmap_of, kind_of_column, of_values, take_column
+from .columns import (
+    Column,
+    are_columns,
+    bitmap_of,
+    is_column,
+    kind_of_column,
+    of_values,
+    take_column,
+    without_tuple,
+)
 from .words import (
     argsort_by,
     encode_strings_too,
@@ -682,14 +691,21 @@ class ColumnsKind:
 
     def _asked(self, x, what):
         """The Columns of queries."""
+        if self.form == "array":
+            x = without_tuple(x)
         if not is_python(x) or (are_columns(x, what) and not any(map(is_python, x))):
             columns, _ = columns_of(x, what)
             return [_single_column(x, what)] if columns is None else columns
         given = list(x) if isinstance(x, (list, tuple, set, frozenset, range)) else [x]
         names, units = [c.name for c in self._columns], [c.unit for c in self._columns]
-        if self.form == "array":
+        if self.form == "array" and not are_columns(x, what):
             return [of_values(given, units[0], what)]
-        if not isinstance(x, tuple):  # a list of tuples
+        if isinstance(x, tuple):
+            if not all(map(is_column, x)):
+                raise TypeError(
+                    f"{what}: {shown(x)}; pass one key in a list, and columns as a tuple of arrays or lists"
+                )
+        else:  # a list of tuples
             if not all(isinstance(row, (tuple, list)) and len(row) == len(names) for row in given):
                 raise TypeError(f"{what}: give columns, or tuples of {plural(len(names), 'value')}")
             given = [list(column) for column in zip(*given)] or [[] for _ in names]

@@ -11,7 +11,7 @@ from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
 from .._arrays.types import NANS, UINT8, UINT32, UINT64, numpy_dtype
 from . import strings
-from .columns import are_columns
+from .columns import is_column
 
 _SIZES = (4, 8, 16, 32)
 _NAT = 2**63
@@ -134,11 +134,11 @@ def keys_of(array, library, what):
 
 
 def _expect_one(x, what):
-    """Raises a TypeError for several columns where keys are one array."""
-    if are_columns(x, what):
+    """Raises a TypeError for columns or rows in a tuple where keys are one array."""
+    if isinstance(x, tuple) and x and all(is_column(each) or isinstance(each, tuple) for each in x):
         raise TypeError(
-            f"{what}: keys as a tuple of columns; pass one array: np.column_stack([a, b]) has rows of "
-            "integers as keys"
+            f"{what}: keys as a tuple of {'rows' if isinstance(x[0], tuple) else 'columns'}; pass one array: "
+            "np.column_stack([a, b]) has rows of integers"
         )
 
 
@@ -177,7 +177,9 @@ def _as(array, kind, library, what, given=None):
         return convert(array, kind.dtype, what, given)
     if own and not array.size and len(array) == 0:
         return np.empty((0, *kind.tail), kind.dtype)
-    if library is NUMPY and array.dtype.kind in strings.KINDS and array.size:
+    if kind.dtype.kind == "S" and array.dtype == object and isinstance(array.flat[0], bytes):
+        raise OverflowError(f"{what}: bytes that end in NUL, or are too long, do not fit {kind}")
+    if library is NUMPY and array.dtype.kind in strings.KINDS and array.ndim == 1 and len(array):
         mine = strings.of_numpy(array, what).type.__name__
     else:
         mine = kind_of(array, what)
@@ -206,8 +208,6 @@ def encode_like(x, kind, home, what):
     array, library = take(x, what)
     if library is NUMPY and array.dtype == object and kind.dtype.kind == "S":  # Arrow's and pandas' bytes
         array = of_python(array.tolist(), what)
-        if array.dtype == object:
-            raise OverflowError(f"{what}: bytes that end in NUL, or are too long, do not fit {kind}")
     if library is not home:
         if is_python(x):
             return _own_keys(array, x, kind, home, what)

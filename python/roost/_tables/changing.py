@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _host
-from .._arrays.exact import is_python, keeps_every_value, plural, whole_floats
+from .._arrays.exact import is_python, keeps_every_value, plain_number, plural, whole_floats
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take_values
 from .._arrays.types import INT64, UINT8, numpy_dtype
@@ -109,7 +109,9 @@ class Changing(Mapping):
         return self._table.erase(keys.library.place(), keys.words)
 
     def __setitem__(self, keys, values):
-        self.insert_or_assign([keys] if is_scalar(keys) else keys, values)
+        if is_scalar(keys):
+            keys = [plain_number(keys, f"roost.{type(self).__name__}")]
+        self.insert_or_assign(keys, values)
 
     def __delitem__(self, key):
         """Removes one key, or each key of an array; KeyError, and no change, if one is absent."""

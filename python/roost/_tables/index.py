@@ -8,6 +8,7 @@ from .._arrays.libraries import NUMPY
 from .._arrays.types import INT32, INT64
 from .._keys import strings
 from .._keys.arrow import ArrowKind, encode_given_table, given_of
+from .._keys.columns import without_tuple
 from .._keys.packing import only_column, pack_table, table_columns
 from .._keys.words import Keys, kind_of
 from .._options import check_rows, integer, rows_type
@@ -107,7 +108,7 @@ class Index(Keyed):
         return library.finish(rows, dtype)
 
     def _find_strings(self, targets, dtype, what):
-        there = None
+        there, targets = None, without_tuple(targets)
         try:
             asked, library = strings.take_keys(targets, what)
         except (TypeError, ValueError):

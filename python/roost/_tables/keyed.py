@@ -9,7 +9,7 @@ from .._arrays.libraries import NUMPY
 from .._arrays.types import BOOL, INT32
 from .._keys import strings
 from .._keys.arrow import ArrowKind
-from .._keys.columns import is_column
+from .._keys.columns import is_column, without_tuple
 from .._keys.packing import ColumnsKind, only_column
 from .._keys.words import encode_like, encode_one, encode_row
 
@@ -85,6 +85,7 @@ class Keyed(Table):
         kind, home = self._kind, self._library
         if kind.__class__ in ASKED:
             return kind.queries(keys, home, what)
+        keys = without_tuple(keys)
         try:
             return encode_like(keys, kind, home, what)
         except (TypeError, ValueError):
