@@ -283,7 +283,7 @@ std::string man_page(const CLI::App& app) {
   page +=
       ".SH EXIT STATUS\n0: done. 1: it failed, and one line on standard error says why. 2: an answer was "
       "wrong. 3: there is no answer. 64: the command line was wrong, and one line on standard error says "
-      "how.\n";
+      "what to change.\n";
   return page;
 }
 
@@ -291,11 +291,11 @@ std::string man_page(const CLI::App& app) {
 template <class Number>
 std::string wrong_number(const std::string& text) {
   if (std::is_unsigned_v<Number> && text.starts_with('-'))
-    return fmt::format("{} is negative; give a positive number", text);
+    return fmt::format("{} is negative; give a number without a minus", text);
   Number number = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure == std::errc::result_out_of_range)
-    return fmt::format("{} is too large for 64 bits; give a smaller number", text);
+    return fmt::format("{} does not fit in 64 bits; give a number that is nearer to 0", text);
   const auto digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
   const bool other_base = digits.size() > 1 && digits[0] == '0' &&
                           std::string_view("0123456789xX").find(digits[1]) != std::string_view::npos;
@@ -324,15 +324,11 @@ void refuse_wrong_numbers(CLI::App& app) {
 void expect_commands(const CLI::App& app, int argc, const char* const* argv) {
   const auto commands = commands_of(app);
   if (commands.empty() || (argc > 1 && argv[1][0] == '-')) return;
-  const auto names = replaced(names_of_commands(app), ' ', ", ");
-  if (argc < 2)
-    throw CLI::ParseError("a command is missing; commands: " + names, CLI::ExitCodes::RequiredError);
   for (const auto* command : commands) {
-    if (command->get_name() == argv[1]) return expect_commands(*command, argc - 1, argv + 1);
+    if (argc > 1 && command->get_name() == argv[1]) return expect_commands(*command, argc - 1, argv + 1);
   }
-  const auto* const of = app.get_parent();
-  throw CLI::ParseError(fmt::format("'{}' is not a command{}; commands: {}", argv[1],
-                                    of == nullptr ? "" : " of " + app.get_name(), names),
+  const auto wrong = argc > 1 ? fmt::format("'{}' is not a command", argv[1]) : "a command is missing";
+  throw CLI::ParseError(wrong + "; commands: " + replaced(names_of_commands(app), ' ', ", "),
                         CLI::ExitCodes::ExtrasError);
 }
 

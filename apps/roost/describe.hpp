@@ -17,7 +17,8 @@ void format_help(CLI::App& app);
 /// are added.
 void refuse_wrong_numbers(CLI::App& app);
 
-/// Throws CLI::ParseError, which lists the commands, if a command was expected and this is none.
+/// Throws CLI::ParseError, which lists the commands, if the next word should be one and is not, or is
+/// missing.
 void expect_commands(const CLI::App& app, int argc, const char* const* argv);
 
 /// `kind`: bash or zsh, a script that completes command lines; or man, a page in roff. `commands` begins with

@@ -32,15 +32,19 @@ std::string one_line(std::string text) {
 constexpr int wrong_command_line = 64;  // EX_USAGE of sysexits.h
 
 /// What is wrong with a command line, on one line.
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+std::string usage_error(const CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
   std::string path;  // of the command
-  for (const auto* command = &app; !command->get_subcommands().empty();) {
-    command = command->get_subcommands().back();
+  const auto* command = &app;
+  for (int i = 1; i < argc; ++i) {
+    const auto next =
+        command->get_subcommands([&](const CLI::App* one) { return one->get_name() == argv[i]; });
+    if (next.empty()) break;
+    command = next.front();
     path += command->get_name() + ' ';
   }
   std::string text = error.what();
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  const auto unknown = app.remaining(true);  // CLI11 lists them from the last to the first
+  const auto unknown = app.remaining(true);  // what() lists them from the last to the first
   if (!unknown.empty() && (kind == CLI::ExitCodes::ExtrasError || kind == CLI::ExitCodes::RequiredError)) {
     text = fmt::format("{}: no such option or argument", fmt::join(unknown, " "));
   } else if (kind == CLI::ExitCodes::ArgumentMismatch && text.ends_with(" missing")) {
@@ -104,7 +108,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0 && e.get_name() != "RuntimeError") {
-      std::fputs(usage_error(app, e).c_str(), stderr);
+      std::fputs(usage_error(app, argc, argv, e).c_str(), stderr);
       return wrong_command_line;
     }
     std::ostringstream help;

@@ -85,7 +85,7 @@ struct value_pieces {
                                   std::conditional_t<alignof(Value) % 4 == 0, std::uint32_t, std::uint8_t>>;
   static constexpr std::size_t count = sizeof(Value) / sizeof(word);
 
-  /// Copies piece i. (Without its alignment a GPU would copy it byte by byte.)
+  /// Copies piece i. (A GPU would copy it byte by byte if the compiler did not know its alignment.)
   ROOST_FN static void copy(const Value* source, Value* target, std::size_t i) {
     const char* const from = reinterpret_cast<const char*>(source) + i * sizeof(word);
     char* const to = reinterpret_cast<char*>(target) + i * sizeof(word);

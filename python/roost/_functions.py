@@ -325,7 +325,8 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     Parameters
     ----------
     x : array of n keys
-        As for `unique`, without strings; several columns only as the rows of an array or of a frame of one type.
+        As for `unique`, without strings; several columns only as the rows of an array or of a frame of one
+        type.
     parts : int
         1 to 65536. Parts of different keys have about the same size.
     seed : int

@@ -24,7 +24,7 @@ refused "place" bench --place moon
 refused "reps" bench --reps 0
 refused "a command is missing; commands: info, bench, " # none at all
 refused "'dance' is not a command; commands: info, bench, " dance
-refused "'dance' is not a command of stars; commands: build, solve" stars dance
+refused "stars: 'dance' is not a command; commands: build, solve" stars dance
 refused "is negative" bench --region-slots -5
 refused "is negative" unique --top -5
 refused "too large" bench --region-slots 18446744073709551616

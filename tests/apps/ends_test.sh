@@ -88,7 +88,7 @@ for command in quick:
 
 # A wrong command line, and words of its only line.
 for words, command in (
-    (b"roost: unique: --top: -1 is negative; give a positive number (see roost unique --help)", ["unique", "-n", "-1", "a.csv"]),
+    (b"roost: unique: --top: -1 is negative; give a number without a minus (see roost unique --help)", ["unique", "-n", "-1", "a.csv"]),
     (b"roost: unique: --top: 0 lines; give 1 or more", ["unique", "-n", "0", "a.csv"]),
     (b"roost: unique: --top: give a value", ["unique", "a.csv", "-n"]),
     (b"roost: unique: --first --second: no such option or argument", ["unique", "--first", "a.csv", "--second"]),
@@ -96,7 +96,7 @@ for words, command in (
     (b"roost: join: --odd: no such", ["join", "--odd"]),
     (b"roost: join: B is required", ["join", "a.csv"]),
     (b"roost: --odd: no such option or argument (see roost --help)", ["--odd"]),
-    (b"roost: a command is missing; commands: build, solve", ["stars"]),
+    (b"roost: stars: a command is missing; commands: build, solve (see roost stars --help)", ["stars"]),
     (b"roost: '' is not a command; commands: info", [""]),
     (b"roost: bench: --reps: Value 0 not in range", ["bench", "--reps", "0"]),
 ):

@@ -297,8 +297,8 @@ def are_columns(x, what):
         return False
     if any(isinstance(each, tuple) for each in x):
         raise TypeError(
-            f"{what}: a tuple in a tuple of keys; pass columns as a tuple of lists, and rows of integers as a "
-            "list of tuples"
+            f"{what}: a tuple in a tuple of keys; pass columns as a tuple of lists, and rows of integers as "
+            "a list of tuples"
         )
     return all(map(is_column, x))
 

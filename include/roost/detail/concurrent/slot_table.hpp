@@ -304,7 +304,7 @@ class slot_table {
     return sum;
   }
 
-  /// The same for erase(), which returns how many keys it has erased.
+  /// Calls erase(), which returns how many keys it has erased. If it throws, the counts are unknown.
   template <class Erase>
   std::size_t noting_erased(const Erase& erase) {
     const auto before = std::exchange(most_, std::nullopt);

@@ -34,8 +34,8 @@ struct unit_fill {
 
   std::uint64_t units() const { return std::uint64_t{regions} * table.region_units(); }
 
-  /// Counts the keys, or that there are too many. First tries as if all keys were distinct; if they are not,
-  /// inserts item by item, so that the first item of a key wins.
+  /// Adds the number of keys to `counts` or, if there are too many, an overfull region. First tries as if all
+  /// keys were distinct; if they are not, inserts item by item, so that the first item of a key wins.
   void run(build_counts& counts) const {
     std::uint64_t placed = failed;
     run_on_host(table, [self = *this, &placed](auto format) {

@@ -10,7 +10,7 @@ namespace roost {
 
 /// The lookups of frozen_map::ref() and frozen_set::ref(), for every layout. Trivially copyable; valid while
 /// the map exists and is not rebuilt. Any number of threads may call them, in kernels and on the host. (Refs
-/// of concurrent_map and concurrent_set have the same lookups.)
+/// of concurrent_map and concurrent_set have the same calls.)
 template <class Table, class Key, class Value>
 class lookups {
  public:

@@ -7,7 +7,7 @@
 #include "roost/hash.hpp"
 
 // The slots of an embedding_table, and the first two kernels of a lookup: one finds the slots of a batch, the
-// other lists each missing key once, in the chain of its bucket.
+// other lists each missing key once, in the chain of its bucket. placement.hpp then gives slots to these.
 
 namespace roost::detail {
 

@@ -240,6 +240,7 @@ class crew_shard : public one_stream {
   std::uint32_t count() const { return all_->count(); }
   std::uint32_t local() const { return number_; }
 
+  /// As that of a rank.
   gathered gather(const std::vector<std::uint64_t>& words) {
     all_->notes(number_, notes_) = words;
     all_->meet();

@@ -47,6 +47,7 @@ struct outgoing {
   gathered counts;                    // how many items each shard sends to each
 };
 
+/// Splits items by the owners of their keys and shares their counts: all shards call it.
 template <bool WayBack, class Me, class Source>
 auto split_by_owner(Me& me, const Source& source, std::uint64_t seed) {
   using place = typename Me::place_type;

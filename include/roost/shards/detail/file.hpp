@@ -222,7 +222,7 @@ class saving_folder {
  private:
   void remove_made() const {
     std::error_code ignored;
-    for (const path& part : made_) std::filesystem::remove(part, ignored);  // unless it is not empty
+    for (const path& part : made_) std::filesystem::remove(part, ignored);  // a folder only if it is empty
   }
 
   const sharded_files& files_;

@@ -116,6 +116,7 @@ class rank_shard : public one_stream {
   static constexpr std::uint32_t local() { return 0; }
   const Place& place() const { return state_.place; }
 
+  /// Shares at most count() + 8 words with all ranks; all of them call it, with the same number of words.
   gathered gather(const std::vector<std::uint64_t>& words) { return tell(words, nullptr); }
   /// Returns when no rank can fail any more before the next gather().
   void agree() { tell({}, nullptr); }

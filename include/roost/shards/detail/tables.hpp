@@ -80,7 +80,7 @@ inline bool is_crowded(const gathered& all, std::uint32_t shards) {
   return most > sum / shards * 3 / 2 + 4096;
 }
 
-/// The same, or, if few keys have many items, the result of fewer(), which sends less.
+/// As bring_items, or, if few keys have many items, the result of fewer(), which sends less.
 template <class Me, class Source, class Fewer>
 auto bring_items_or(Me& me, const Source& source, std::uint64_t seed, const Fewer& fewer) {
   {

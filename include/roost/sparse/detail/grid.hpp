@@ -192,8 +192,8 @@ struct grid {
     return order_of(voxel.key) << code::code_bits | voxel.code;
   }
   ROOST_FN cell voxel_of_order(std::uint64_t order) const {
-    const auto code = static_cast<std::uint32_t>(order) & ((1u << code::code_bits) - 1);
-    return {key_of_order(order >> code::code_bits), code};
+    const std::uint32_t codes = 1u << code::code_bits;
+    return {key_of_order(order >> code::code_bits), static_cast<std::uint32_t>(order) & (codes - 1)};
   }
 
  private:

@@ -483,8 +483,8 @@ class neighbour_table {
   window<D> window_{};
   kernel_map_options<D> options_{};
   bool fixed_ = false;                                // rebuild_async() may be called
-  std::size_t inputs_ = 0, outputs_ = 0, pairs_ = 0;  // that the host knows of
-  std::size_t inputs_most_ = 0, outputs_most_ = 0;    // that there is room for
+  std::size_t inputs_ = 0, outputs_ = 0, pairs_ = 0;  // as far as the host knows
+  std::size_t inputs_most_ = 0, outputs_most_ = 0;    // the room for them
   array<std::uint64_t, Place> sizes_;                 // of inputs and outputs
   neighbour_arrays<Place> forward_, inverse_;
   row_array order_, ordered_, input_rows_, output_rows_;

@@ -246,8 +246,8 @@ struct read_neighbours {
   }
 };
 
-/// The pairs of a map, grouped by offset: counts those of each chunk of target rows, or, Writes, writes them.
-/// Neighbours of a team process a chunk together.
+/// The pairs of a map, grouped by offset: counts those of each chunk of target rows or, if Writes, writes
+/// them. Neighbours of a team process a chunk together.
 template <bool Writes>
 struct group_pairs {
   static constexpr int threads = sparse_tuning<cuda>::threads;
