@@ -493,6 +493,18 @@ def test_a_tuple_of_one_list_is_one_column():
                 assert find((queries,)).tolist() == find(queries).tolist()
 
 
+def test_an_empty_list_fits_any_type():
+    decimals, numbers = pa.array([decimal.Decimal("1.5"), None]), np.array([1, 2])
+    for keys in (decimals, ["a", "b"], numbers, (decimals, numbers), (numbers, ["a", "b"])):
+        lists = [[]] if not isinstance(keys, tuple) else [[], ([], [])]
+        for none in lists:
+            assert roost.isin(none, keys).tolist() == []
+            assert roost.isin(keys, none).tolist() == [False, False]
+            assert [side.tolist() for side in roost.join(keys, none)] == [[], []]
+            assert roost.join(none, keys, "right")[1].tolist() == [0, 1]
+            assert roost.Index(keys).get_indexer(none).tolist() == []
+
+
 def test_bytes_that_are_no_key():
     table = roost.Map(np.array([b"ab"]), np.array([1]))
     for key in (b"abc", b"x" * 40, b"a\0"):

@@ -158,13 +158,11 @@ def encode_two_columns(x, y, what, nulls_equal):
     (a, _), (b, _) = columns_of(x, what), columns_of(y, what)
     if a is None and b is None:
         return encode_two(x, y, what)
-    a, b = (
-        [_single_column(given, what)] if columns is None else columns for columns, given in ((a, x), (b, y))
-    )
+    a, b = _columns_beside(b, a, x, what), _columns_beside(a, b, y, what)
     for one, two in zip(a, b):
-        if one.typeless:
+        if one.typeless or (two.unit and _is_empty(one.given)):
             one.become(two)
-        elif two.typeless:
+        elif two.typeless or (one.unit and _is_empty(two.given)):
             two.become(one)
     _check_two(a, b, what)
     for one, two in zip(a, b, strict=True):
@@ -175,6 +173,18 @@ def encode_two_columns(x, y, what, nulls_equal):
         (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
         two.move(one.library)
     return _pack([a, b], None, nulls_equal, what)
+
+
+def _is_empty(x):
+    """Whether x is a list without values, which fits any type."""
+    return isinstance(x, (list, tuple, range, set, frozenset)) and not x
+
+
+def _columns_beside(others, columns, x, what):
+    """The Columns of an argument x, None for one array: of an empty list as many as of the others."""
+    if columns is not None:
+        return columns
+    return [_single_column(x, what) for _ in range(len(others) if _is_empty(x) else 1)]
 
 
 def _single_column(x, what):
