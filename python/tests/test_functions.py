@@ -489,7 +489,7 @@ def test_arrays_of_two_devices_do_not_mix(on):
         (
             lambda: roost.group_by([1]).agg(n=([1], "size")),
             ValueError,
-            "'size'; give one of sum.*\"count\" w",
+            "'size'; give one of sum.*\"count\" alone",
         ),
         (lambda: roost.duplicated([1], keep="last"), ValueError, "keep"),
         (lambda: roost.factorize([1], index_dtype=None), ValueError, "roost.factorize: index_dtype=None"),
