@@ -27,10 +27,10 @@ refused "'dance' is not a command; commands: info, bench, " dance
 refused "stars: 'dance' is not a command; commands: build, solve" stars dance
 refused "is negative" bench --region-slots -5
 refused "is negative" unique --top -5
-refused "too large" bench --region-slots 18446744073709551616
+refused "does not fit in 64 bits" bench --region-slots 18446744073709551616
 refused "log2n: 010 is not a decimal number" bench --log2n 010
 refused "log2n: 0x10 is not a decimal number" bench --log2n 3,0x10
-refused "budget: 18446744073709551616 is too large" bench --budget 18446744073709551616
+refused "budget: 18446744073709551616 does not fit" bench --budget 18446744073709551616
 refused "channels" bench --channels 32,18446744073709551648
 refused "log2n" bench --log2n 4294967306
 refused "reps" bench --reps 4294967297

@@ -511,7 +511,7 @@ refused "one character" join x.csv y.csv --on id --delimiter ab
 refused "one character" join x.csv y.csv --on id --delimiter '"'
 refused "--top" unique x.csv --top 0
 for number in 18446744073709551616 99999999999999999999999 -18446744073709551616; do
-  refused "--top: $number is \(too large\|negative\)" unique x.csv --top $number
+  refused "--top: $number \(does not fit\|is negative\)" unique x.csv --top $number
   refused "--threads" unique x.csv --threads $number
 done
 for number in 0x10 010 1e3 1.5 '' ' 5' +5 true 5x; do
