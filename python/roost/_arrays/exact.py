@@ -339,8 +339,8 @@ def _of_cells(cells, what, a="a list of"):
     names = " and ".join(sorted(t.__name__ for t in types))
     if any(t.__name__ in ("NoneType", "NAType") for t in types):
         raise TypeError(f"{what}: {a} {names}, with missing values; drop or fill them")
-    todo = "pass them all as" if len(types) > 1 else "convert them to"
-    raise TypeError(f"{what}: {a} {names}; {todo} integers, floats, strings, bytes or dates")
+    advice = "pass them all as" if len(types) > 1 else "convert them to"
+    raise TypeError(f"{what}: {a} {names}; {advice} integers, floats, strings, bytes or dates")
 
 
 def _single(cell, what):
