@@ -20,8 +20,8 @@
 #include <mutex>
 #include <new>
 #include <numeric>
+#include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,7 +45,7 @@ class memory_after_fork {
 
  private:
   std::mutex lock_;
-  std::unordered_set<void*> mine_;
+  std::set<void*> mine_;
 };
 
 /// Null in a process that is not such a fork. Each fork has its own.

@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <cstring>
-#include <thread>
+#include <sched.h>
 
 #include "roost/detail/place/copies.hpp"
 
@@ -293,7 +293,7 @@ struct shared_access {
   /// all.
   ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
 #if !ROOST_ON_DEVICE
-    if (nanoseconds >= 1024) std::this_thread::yield();
+    if (nanoseconds >= 1024) sched_yield();
 #elif __CUDA_ARCH__ >= 700
     __nanosleep(nanoseconds);
 #endif

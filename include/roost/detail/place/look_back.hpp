@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <thread>
+#include <sched.h>
 
 #include "roost/detail/place/team.hpp"
 
@@ -85,7 +85,7 @@ class earlier_teams {
     static_cast<void>(team);
     if (turn != 0) {
       while ((before = __atomic_load_n(published + turn - 1, __ATOMIC_ACQUIRE)) < up_to_own)
-        std::this_thread::yield();
+        sched_yield();
       before &= number;
     }
     __atomic_store_n(published + turn, up_to_own | (before + mine), __ATOMIC_RELEASE);
