@@ -71,8 +71,8 @@ int print_last(int code, const std::string& text = {}) {
 
 }  // namespace
 
-// Exit codes: 0 success, 1 failure (one line on stderr says why), 2 a wrong answer, 3 no answer, 64 a wrong
-// command line (one line, too).
+// Exit codes: 0 success, 1 failure (one line on stderr says why), 2 a wrong answer, 3 no answer, 64 a
+// command line that cannot be parsed (one line, too). The last line of the help says so.
 int main(int argc, char** argv) {
   CLI::App app("roost: hash tables for GPUs and CPUs");
   app.name("roost");
@@ -97,7 +97,8 @@ int main(int argc, char** argv) {
   add_match(app);
 #endif
   app.footer(
-      "roost COMMAND --help lists the options of a command, with examples."
+      "roost COMMAND --help lists the options of a command, with examples.\n"
+      "Exit codes: 0 success, 1 failure, 2 a wrong answer, 3 no answer, 64 a wrong option."
 #if ROOST_SMALL_TOOL
       "\nThis command is what ./scripts/demo shows; ./scripts/demo --whole builds the whole one."
 #endif

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <optional>
 #include <roost/error.hpp>
 #include <set>
@@ -15,9 +16,38 @@
 
 namespace roost::tools {
 
+namespace {
+
+/// The open file that a name such as /dev/stdout stands for, or -1. To replace what that name leads to would
+/// lose what others write there.
+int named_descriptor(std::filesystem::path name) {
+  std::error_code failure;
+  const auto ours = std::filesystem::canonical("/proc/self/fd", failure);
+  for (int links = 0; links < 40 && !failure; ++links) {
+    const auto parent =
+        std::filesystem::canonical(name.has_parent_path() ? name.parent_path() : ".", failure);
+    if (failure) return -1;
+    const std::string last = name.filename().string();
+    if (int number = -1; parent == ours) {
+      const auto read = std::from_chars(last.data(), last.data() + last.size(), number);
+      return read.ptr == last.data() + last.size() ? number : -1;
+    }
+    const auto target = std::filesystem::read_symlink(parent / last, failure);
+    name = parent / target;  // which is `target` if that is absolute
+  }
+  return -1;
+}
+
+}  // namespace
+
 output_file::output_file(std::string file) : file_(std::move(file)) {
   if (file_.empty()) {
     descriptor_ = STDOUT_FILENO;
+    return;
+  }
+  if (const int number = named_descriptor(file_); number >= 0) {
+    descriptor_ = fcntl(number, F_DUPFD_CLOEXEC, 0);
+    if (descriptor_ < 0) refuse();
     return;
   }
   // An existing file must be writable.

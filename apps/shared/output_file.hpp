@@ -10,8 +10,9 @@
 
 namespace roost::tools {
 
-/// Writes bytes to a file, which is replaced as a whole in finish() and keeps its contents until then. Pipes
-/// and devices get the bytes at once. Throws roost::error if the file cannot be written.
+/// Writes bytes to a file, which is replaced as a whole in finish() and keeps its contents until then. Pipes,
+/// devices and open files (/dev/stdout, /dev/fd/N) get the bytes at once. Throws roost::error if the file
+/// cannot be written.
 class output_file {
  public:
   /// An empty name is standard output.

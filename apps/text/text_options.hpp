@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 
 #include "apps/shared/csv.hpp"
 
@@ -35,14 +36,24 @@ inline CLI::Option* add_bad_lines(CLI::App& command, std::string& bad) {
       ->capture_default_str();
 }
 
+/// --output, where `-` is standard output, too.
 inline CLI::Option* add_output(CLI::App& command, std::string& output) {
   return command
-      .add_option("-o,--output,--out", output,
-                  "Output file, which appears when it is complete; default: standard output")
+      .add_option_function<std::string>(
+          "-o,--output,--out", [&output](const std::string& file) { output = file == "-" ? "" : file; },
+          "Output file, which appears when it is complete; default: standard output")
       ->check([](const std::string& file) -> std::string {
-        if (!file.ends_with(".parquet")) return {};
-        return "Parquet is not written here; write a CSV file, and then: python -c \"import polars; "
-               "polars.read_csv('FILE.csv').write_parquet('FILE.parquet')\"";
+        if (file.empty()) return "the name is empty; leave the option out to write to standard output";
+        if (file.ends_with(".parquet"))
+          return "Parquet is not written here; write a CSV file, and then: python -c \"import polars; "
+                 "polars.read_csv('FILE.csv').write_parquet('FILE.parquet')\"";
+        for (const auto& [ending, program] : {std::pair{".gz", "gzip"}, std::pair{".zst", "zstd"}}) {
+          if (file.ends_with(ending))
+            return std::string("the output is not compressed here; leave --output out and add: | ") +
+                   program + " >FILE" + ending;
+        }
+        if (file.ends_with(".xlsx")) return "the output is CSV, whatever its name; give it one in .csv";
+        return {};
       })
       ->option_text("FILE");
 }

@@ -23,7 +23,7 @@ struct unique_options {
   std::string file = "-", output;
   std::vector<std::string> columns, sums, distinct;
   char delimiter = ',';
-  std::string format = "uniq", sort = "first", bad = "fail", place = "auto";
+  std::string format, sort = "first", bad = "fail", place = "auto";
   std::size_t top = std::numeric_limits<std::size_t>::max();
   int threads = 0;
 };
@@ -261,7 +261,10 @@ void write(const roost::host& cpu, const roost::tools::key_tables& tables, const
 
 void unique(unique_options options) {
   const auto place = roost::choose_place(options.place);
-  if (!options.sums.empty() || !options.distinct.empty()) options.format = "csv";
+  const bool more_columns = !options.sums.empty() || !options.distinct.empty();
+  if (more_columns && options.format == "uniq")
+    throw roost::invalid_argument("unique: --sum and --count-distinct write CSV: leave out --format uniq");
+  if (options.format.empty()) options.format = more_columns ? "csv" : "uniq";
   roost::tools::expect_other_files({options.output}, {options.file});
   const roost::host cpu(options.threads);
   const auto reader = reader_of(cpu, options);
@@ -311,9 +314,10 @@ void add_unique(CLI::App& app) {
   add_columns("--count-distinct", options->distinct,
               "Adds a column with the number of different values of this column, other than empty ones; "
               "repeat it for several; the output is CSV");
-  command->add_option("--format", options->format, "Output: as uniq -c writes it, or CSV with a header")
-      ->check(CLI::IsMember({"uniq", "csv"}))
-      ->capture_default_str();
+  command
+      ->add_option("--format", options->format,
+                   "As uniq -c, or CSV with a header; default: csv with --sum or --count-distinct, else uniq")
+      ->check(CLI::IsMember({"uniq", "csv"}));
   roost::tools::add_delimiter(*command, options->delimiter)->needs(column);
   roost::tools::add_output(*command, options->output);
   roost::add_place_options(*command, options->place, options->threads);

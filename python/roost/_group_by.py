@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from ._arrays.arrow import DeviceColumn, pack_bits
-from ._arrays.exact import whole_floats
+from ._arrays.exact import plural, whole_floats
 from ._arrays.frames import (
     Device,
     column_named,
@@ -398,7 +398,7 @@ class GroupBy:
         columns, how, *option = of
         if not isinstance(how, str) or how not in _IN_AGG:
             raise ValueError(
-                f"{what}: {name} is to be {how!r}; give one of {', '.join(_IN_AGG)} (and for the number of "
+                f"{what}: {name}={how!r} is no method; give one of {', '.join(_IN_AGG)} (and for the number of "
                 'rows "count" alone)'
             )
         columns = tuple(columns) if how in _PAIRS else (columns,)
@@ -444,7 +444,8 @@ class GroupBy:
         array = values.array
         if array.shape[0] != self._given:
             raise ValueError(
-                f"{what}: {self._given} keys but {array.shape[0]} values; give one value for each key"
+                f"{what}: {plural(self._given, 'key')} but {plural(array.shape[0], 'value')}; give one value "
+                "for each key"
             )
         if self._kept is not None:
             values.keep(self._kept, self._library, what)

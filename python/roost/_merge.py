@@ -18,6 +18,12 @@ def _taken(frames, wanted):
         return list(pool.map(lambda each: frames.take(*each), wanted))
 
 
+def _named(frame):
+    """Its type, with the library's name: all of them call a frame DataFrame."""
+    library, _, _ = type(frame).__module__.partition(".")
+    return type(frame).__name__ if library == "builtins" else f"{library}.{type(frame).__name__}"
+
+
 def _suffixes(suffixes, what):
     """Two texts; None, as in pandas, is an empty one."""
     if isinstance(suffixes, (list, tuple)) and len(suffixes) == 2:
@@ -95,8 +101,8 @@ def merge(
     frames = frames_of(left)
     if frames is None or frames is not frames_of(right):
         raise TypeError(
-            f"{what}: a {type(left).__name__} and a {type(right).__name__}; pass two frames of pandas, of "
-            "polars or of pyarrow, or two tables of Arrow on a device"
+            f"{what}: a {_named(left)} and a {_named(right)}; pass two frames of pandas, of polars "
+            "or of pyarrow, or two tables of Arrow on a device"
         )
     suffixes = _suffixes(suffixes, what)
     (left_names, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)

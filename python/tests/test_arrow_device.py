@@ -931,7 +931,7 @@ def test_what_is_refused(place):
         (lambda: roost.Index(texts).get_indexer(numbers), TypeError, "never equal"),
         (lambda: roost.unique(texts, sorted=True), TypeError, "sort the result"),
         (lambda: roost.group_by(texts).sum(texts), TypeError, "count, first, last, nunique; convert"),
-        (lambda: roost.group_by(texts).sum(one), ValueError, "2 keys but 1 values"),
+        (lambda: roost.group_by(texts).sum(one), ValueError, "2 keys but 1 value;"),
         (lambda: roost.join(texts, (texts, numbers)), TypeError, "1 and 2 columns as keys"),
         (lambda: roost.unique((texts, one)), ValueError, "of 2 and of 1 rows"),
         (lambda: roost.unique(Exported(pa.array([[1], [2]]), place)), TypeError, "Arrow's type"),

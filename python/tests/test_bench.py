@@ -176,9 +176,24 @@ def test_data(tmp_path):
         (["--questions", "q1,j6"], "no question j6"),
         (["--only", "roost,spark"], "no library spark"),
         (["--nulls", "100"], "less than 100 percent"),
-        (["--rows", "-1"], "at least one row"),
     ],
 )
-def test_wrong_options(options, message):
+def test_wrong_questions(options, message):
     with pytest.raises(SystemExit, match=message):
         bench.main(["--h2o", *options])
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--rows", "0"], "--rows: '0'; give a whole number from 1 on"),
+        (["--copies", "-3"], "--copies: '-3'; give a whole number from 1 on"),
+        (["--threads", "-1"], "--threads: '-1'; give a whole number from 0 on"),
+        (["--repeats", "few"], "--repeats: 'few'; give a whole number from 1 on"),
+        (["--only", "polars"], "--only are options of --h2o"),
+    ],
+)
+def test_wrong_options(options, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        bench.main(options)
+    assert message in capsys.readouterr().err.splitlines()[-1]

@@ -473,8 +473,8 @@ def test_agg():
     assert g.agg() == {}
     for wrong, error, message in (
         ({"a": x}, TypeError, 'a is of type ndarray; give .values, "sum"'),
-        ({"a": (x, "total")}, ValueError, "a is to be 'total'; give one of sum, "),
-        ({"a": (x, "nlargest")}, ValueError, "a is to be 'nlargest'; give one of"),
+        ({"a": (x, "total")}, ValueError, "a='total' is no method; give one of sum, "),
+        ({"a": (x, "nlargest")}, ValueError, "a='nlargest' is no method; give one of"),
         ({"a": (x, "sum", 1)}, TypeError, "a, which is sum, takes no option, but is given 1"),
         ({"a": (x, "corr")}, ValueError, "a is the corr of 3 columns; give two"),
         ({"a": (x, "quantile", 1.5)}, ValueError, "q=1.5; give numbers from 0 to 1"),

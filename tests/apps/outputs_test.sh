@@ -41,6 +41,22 @@ for command in "unique -" "join - b.csv --on id" "join b.csv - --on id"; do
   grep -q "^roost: a.csv: is also an input" stderr || fail "$command: $(cat stderr)"
 done
 
+# An output that is an open file takes the rows behind what others have written there; - is standard output.
+for name in /dev/stdout /dev/fd/1 /proc/self/fd/1 -; do
+  (echo before && "$roost" unique a.csv -c id -o $name "${host[@]}" && echo after) >told
+  [[ $(<told) == before$'\n'*1*$'\n'after ]] || fail "-o $name: $(<told)"
+  "$roost" join a.csv b.csv --on id -o $name "${host[@]}" >>told
+  [[ $(<told) == before$'\n'*after$'\n'id,x,y$'\n'1,2,3 ]] || fail "join -o $name: $(<told)"
+done
+"$roost" unique a.csv -c id -o /dev/stderr "${host[@]}" 2>told && grep -q "1 1$" told || fail "-o /dev/stderr: $(<told)"
+refused "^roost: /dev/fd/77: cannot be written" unique a.csv -o /dev/fd/77 "${host[@]}"
+[[ ! -e - ]] || fail "a file is called -"
+refused "name is empty" unique a.csv -o "" "${host[@]}"
+refused "not compressed here; leave --output out and add: | gzip >FILE.gz" unique a.csv -o o.csv.gz
+refused "not compressed here.* zstd" join a.csv b.csv --on id -o o.zst
+refused "CSV, whatever its name" unique a.csv -o o.xlsx
+refused "leave out --format uniq" unique a.csv -c id --sum x --format uniq
+
 # Solids: each export, each mesh, the pictures, and what the slices of a folder are called.
 for ending in .ply .points.ply .binvox .vox; do
   printf 'ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nelement face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n' >"s$ending"

@@ -40,7 +40,8 @@ class Changing(Mapping):
         if shape not in ((), tail, (keys.n, *tail)):
             a_row = f" of shape {tail}" if tail else ""
             raise ValueError(
-                f"{what}: {plural(keys.n, 'key')} but values of shape {shape}; give as many{a_row}"
+                f"{what}: {plural(keys.n, 'key')} but values of shape {shape}; give one value{a_row} for "
+                "each key"
             )
         mine = numpy_dtype(array) or array.dtype
         if mine != dtype:

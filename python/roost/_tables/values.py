@@ -22,7 +22,8 @@ class Values:
             )
         if array.shape[0] != keys.n:
             raise ValueError(
-                f"{what}: {plural(keys.n, 'key')} but {plural(array.shape[0], 'value')}; give as many"
+                f"{what}: {plural(keys.n, 'key')} but {plural(array.shape[0], 'value')}; give one value for "
+                "each key"
             )
         self._set(numpy_dtype(array) or array.dtype, tuple(array.shape[1:]), library)
         self.given = array

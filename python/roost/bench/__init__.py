@@ -183,28 +183,52 @@ def _map_operations(work, libraries, count):
         yield "Map.find", "pandas", lambda: theirs.reindex(queries).to_numpy(), total
 
 
+def _from(least):
+    """The type of an option that takes a whole number from `least` on."""
+
+    def number(text):
+        if not text.lstrip("+-").isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r}; give a whole number from {least} on")
+        return int(text)
+
+    return number
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m roost.bench", description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument(
-        "--rows", type=int, help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27"
+        "--rows",
+        type=_from(1),
+        help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27",
     )
     parser.add_argument(
-        "--copies", type=int, help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
+        "--copies", type=_from(1), help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
     )
     parser.add_argument("--dtype", choices=["int32", "int64"], help="default: int64; on a GPU both")
-    parser.add_argument("--threads", type=int, default=0, help="0: all cores")
-    parser.add_argument("--repeats", type=int, help="default: 3; with --h2o 2")
-    parser.add_argument("--voxels", type=int, metavar="GRID", help="a layer on GRID^3 voxels instead")
-    parser.add_argument("--channels", type=int, default=32, help="of that layer")
+    parser.add_argument("--threads", type=_from(0), default=0, help="0: all cores")
+    parser.add_argument("--repeats", type=_from(1), help="default: 3; with --h2o 2")
+    parser.add_argument("--voxels", type=_from(1), metavar="GRID", help="a layer on GRID^3 voxels instead")
+    parser.add_argument("--channels", type=_from(1), default=32, help="of that layer")
     h2o = parser.add_argument_group("the public database benchmark")
     h2o.add_argument("--h2o", action="store_true", help="its fifteen questions instead; on a GPU, too")
     h2o.add_argument("--data", metavar="DIR", help="where its files are, or will be kept (default: nowhere)")
-    h2o.add_argument("--nulls", type=int, default=0, help="percent of its values; default: 0")
+    h2o.add_argument("--nulls", type=_from(0), default=0, help="percent of its values; default: 0")
     h2o.add_argument("--sorted", action="store_true", help="its rows are in the order of their keys")
     h2o.add_argument("--questions", metavar="q1,j1,...", help="only these of q1 to q10 and j1 to j5")
     h2o.add_argument("--only", metavar="LIBRARY,...", help="only these of roost, duckdb, polars and pandas")
     options = parser.parse_args(arguments)
+    if not options.h2o and (
+        options.data or options.nulls or options.sorted or options.questions or options.only
+    ):
+        parser.error("--data, --nulls, --sorted, --questions and --only are options of --h2o")
+    try:
+        return _run(options)
+    except ModuleNotFoundError as missing:
+        parser.error(f"this needs {missing.name}; install it: pip install {missing.name}")
+
+
+def _run(options):
     if options.h2o:
         from . import h2o
 
@@ -246,7 +270,7 @@ def main(arguments=None):
         f" {platform.machine()}, Python {platform.python_version()}, roost {roost.__version__}, {versions};"
         " millions of rows a second\n"
     )
-    print("| operation | library | rate | roost is faster by |")
+    print("| operation | library | rate | roost's rate / its rate |")
     print("|---|---|---|---|")
     ours, expected, bad = 0.0, None, 0
     for operation, name, function, comparable in _operations(

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstring>
-#include <sched.h>
 
 #include "roost/detail/place/copies.hpp"
 

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <sched.h>
+
+#include <cstdint>
 
 #include "roost/detail/place/team.hpp"
 
@@ -84,8 +85,7 @@ class earlier_teams {
 #else
     static_cast<void>(team);
     if (turn != 0) {
-      while ((before = __atomic_load_n(published + turn - 1, __ATOMIC_ACQUIRE)) < up_to_own)
-        sched_yield();
+      while ((before = __atomic_load_n(published + turn - 1, __ATOMIC_ACQUIRE)) < up_to_own) sched_yield();
       before &= number;
     }
     __atomic_store_n(published + turn, up_to_own | (before + mine), __ATOMIC_RELEASE);
