@@ -398,8 +398,8 @@ class GroupBy:
         columns, how, *option = of
         if not isinstance(how, str) or how not in _IN_AGG:
             raise ValueError(
-                f"{what}: {name}={how!r} is no method; give one of {', '.join(_IN_AGG)} (and for the number of "
-                'rows "count" alone)'
+                f"{what}: {name}={how!r} is no method; give one of {', '.join(_IN_AGG)} (and for the number "
+                'of rows "count" alone)'
             )
         columns = tuple(columns) if how in _PAIRS else (columns,)
         if how in _PAIRS and len(columns) != 2:
