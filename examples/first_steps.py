@@ -7,19 +7,19 @@ import roost.sparse
 ids = np.array([1005, 1002, 1005, 1009])
 grams = np.array([250.0, 900.0, 120.0, 70.0])
 
-# names: [1002 1005 1009], count: [1 2 1]
-names, count = roost.unique(ids, sorted=True, return_counts=True)
+# customers: [1002 1005 1009], count: [1 2 1]
+customers, count = roost.unique(ids, sorted=True, return_counts=True)
 parcels = roost.group_by(ids)
 total = parcels.sum(grams)                       # by parcels.keys; for 1005: 370.0
-rows = roost.Index(names).get_indexer(ids)       # ids as rows: [1 0 1 2]
+rows = roost.Index(customers).get_indexer(ids)   # ids as rows: [1 0 1 2]
 known = roost.isin(np.array([1002, 1003]), ids)  # [True False]
-left, right = roost.join(ids, names)             # ids[left] == names[right]
+left, right = roost.join(ids, customers)         # ids[left] == customers[right]
 
-assert names.tolist() == [1002, 1005, 1009] and count.tolist() == [1, 2, 1]
+assert customers.tolist() == [1002, 1005, 1009] and count.tolist() == [1, 2, 1]
 grams_of = dict(zip(parcels.keys.tolist(), total.tolist()))
 assert grams_of == {1005: 370.0, 1002: 900.0, 1009: 70.0}
 assert rows.tolist() == [1, 0, 1, 2] and known.tolist() == [True, False]
-assert ids[left].tolist() == names[right].tolist() == ids.tolist()
+assert ids[left].tolist() == customers[right].tolist() == ids.tolist()
 
 # A map that stays, and one that changes.
 weight = roost.Map(parcels.keys, total)

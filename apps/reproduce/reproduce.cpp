@@ -59,8 +59,10 @@ roost::bench::report_table roost::bench::document_defects_cuda() { return {}; }
 
 void add_reproduce(CLI::App& app) {
   auto options = std::make_shared<reproduce_options>();
-  CLI::App* const command = app.add_subcommand(
-      "reproduce", "Repeats the measurements of the papers and prints both results as Markdown tables");
+  CLI::App* const command = app.add_subcommand("reproduce",
+                                               "Repeats the measurements of the papers that roost "
+                                               "implements, and prints the papers' figures and its own "
+                                               "as Markdown tables");
   roost::add_place_options(*command, options->place, options->threads);
   command
       ->add_option("--builds", options->builds,

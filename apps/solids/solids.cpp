@@ -146,7 +146,7 @@ void print_table(const solids_options& options, const placed_meshes& all, const 
     row(fmt::format("{} {}", letter(i), all.names[i]), std::to_string(all.meshes[i].triangles.size()),
         found.meshes[i]);
   row(formula(options), "", found.result);
-  fmt::print("all but the first and the last two columns count voxels; a voxel is {:.6g}{}{} wide\n",
+  fmt::print("surface, volume, exposed and area are counts of voxels; a voxel is {:.6g}{}{} wide\n",
              grid.length / grid.side, all.length ? " " : "", all.length.name);
   const auto classes = [](const char* what, const class_counts& n) {
     fmt::print("{}: {} voxels outside of the other solid, {} inside, {} on both surfaces\n", what, n.outside,
@@ -435,8 +435,8 @@ std::vector<std::string> remarks_on_voxels(const placed_meshes& all, const frame
     const bool clipped = reaches_out_of(grid, box);
     if (clipped) {
       result.push_back(fmt::format(
-          "{}: reaches out of the grid, which encloses what the result can need: its counts are of "
-          "its part in the grid",
+          "{}: reaches out of the grid, which encloses all that the result needs: its counts cover only "
+          "the part inside",
           all.names[i]));
     }
     if (line.empty() && !clipped && found.meshes[i].volume_voxels == 0 && found.faults[i].open_edges == 0) {

@@ -364,7 +364,7 @@ void add_voxels(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "voxels",
       "Turns meshes into voxels. One mesh: measures tables with its voxels as keys, and draws them. Several: "
-      "combines them as solids. An option of solids asks for that with one mesh, too");
+      "combines them as solids. An option for solids treats one mesh as a solid, too");
   add_usual_options(command, *options);
   add_solid_options(command, *options);
   add_solid_outputs(command, *options);

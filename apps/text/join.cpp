@@ -381,8 +381,8 @@ void add_join(CLI::App& app) {
   command
       ->add_option(
           "B", options->right,
-          "Right CSV file, whose other columns are added; - for standard input. Of two "
-          "regular files, memory holds the smaller one and the matching rows of the larger; otherwise B")
+          "Right CSV file, whose other columns are added; - for standard input. Kept in memory; of two "
+          "regular files, the smaller one is, with the matching rows of the larger")
       ->required();
   command
       ->add_option("--on", options->on,
