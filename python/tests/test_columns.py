@@ -4,7 +4,9 @@ import collections
 import copy
 import datetime
 import decimal
+import fractions
 import gc
+import itertools
 import math
 import os
 import pickle
@@ -805,6 +807,63 @@ def test_merges_are_exact_or_refused():
     with pytest.raises(TypeError, match="select them in one order"):
         roost.isin(frame, frame[["v", "a"]])
     assert roost.group_by(frame, pandas.Index(["a"])).agg(self=("v", "sum"))["self"].tolist() == [3]
+
+
+def test_outer_merges_have_a_type_of_both_sides():
+    """Keys of two types, whose values the common type has as they are."""
+    for one, other in itertools.permutations(("ms", "us", "ns"), 2):
+        wanted = [1 * NANOSECONDS[one], 1500 * NANOSECONDS[one], 0, 1 * NANOSECONDS[other]]
+        for kind in (pl.Datetime, pl.Duration):
+            frames = [
+                pl.DataFrame({"k": pl.Series(values, dtype=kind(unit))})
+                for values, unit in (([1, 1500], one), ([0, 1], other))
+            ]
+            found = roost.merge(*frames, on="k", how="outer")["k"]
+            assert (found.to_physical() * NANOSECONDS[found.dtype.time_unit]).to_list() == wanted
+    text = pa.array(["a", "b"])
+    for left, right, kind, wanted in (
+        (pa.array(["a"]).dictionary_encode(), text, pa.string(), ["a", "b"]),
+        (text, pa.array(["c"]).dictionary_encode(), pa.string(), ["a", "b", "c"]),
+        (pa.array([True]), pa.array([1, 300], pa.int16()), pa.int16(), [1, 300]),
+        (pa.array([True]), pa.array([2], pa.uint64()), pa.uint64(), [1, 2]),
+    ):
+        found = roost.merge(pa.table({"k": left}), pa.table({"k": right}), on="k", how="outer")["k"]
+        assert found.type == kind and found.to_pylist() == wanted
+    days = pa.table({"k": pa.array([1], pa.date32())})
+    times = pa.table({"k": pa.array([86_400_000, 5], pa.timestamp("ms"))})
+    for frames in ((days, times), (times, days)):
+        found = roost.merge(*frames, on="k", how="outer")["k"]
+        assert found.type == pa.timestamp("ms")
+        assert sorted(found.cast(pa.int64()).to_pylist()) == [5, 86_400_000]
+
+
+def test_one_key_of_decimals_is_any_number():
+    """As Python compares it: 2.0 is Decimal(2), and 0.1 is not Decimal("0.1")."""
+    D, F = decimal.Decimal, fractions.Fraction
+    keys = pa.array([D("1.0"), D("2.0"), D("-1.5"), D("0.1")])
+    held, mapped = roost.Set(keys), roost.Map(keys, np.arange(4))
+    index, copies = roost.Index(keys), roost.MultiMap(keys, np.arange(4))
+    two = roost.Set((keys, np.arange(4)))
+    for row, equal in enumerate((
+        [1, True, np.True_, np.int8(1), np.uint64(1), 1.0, 1 + 0j, np.complex64(1), F(1), D("1.00")],
+        [2, np.int64(2), 2.0, np.float32(2), np.longdouble(2), F(4, 2), D(2)],
+        [-1.5, np.float16(-1.5), F(-3, 2), -1.5 + 0j, D("-1.50")],
+        [F(1, 10), D("0.1")],
+    )):  # fmt: skip
+        for key in equal:
+            assert key in held and key in index and (key, row) in two and (key, 9) not in two, key
+            assert mapped[key] == row and mapped.get(key) == row and copies[key].tolist() == [row]
+    long = np.longdouble(1) + np.finfo(np.longdouble).eps
+    for key in (0.1, np.float32(0.1), 3, F(1, 3), 1j, np.nan, np.inf, 2**200, 10**5000, 1e300, D("1.05"), long):
+        assert key not in held and key not in index and mapped.get(key, "absent") == "absent"
+        with pytest.raises(KeyError):
+            mapped[key]
+    for key in ("1", b"1", np.datetime64("2020-01-01")):
+        assert key not in held
+        with pytest.raises(TypeError, match="decimals of scale 1 are never equal"):
+            mapped[key]
+    times = roost.Set(pa.array([5], pa.time32("s")))
+    assert datetime.time(0, 0, 5) in times and 5 not in times
 
 
 def test_names_and_types_of_results():

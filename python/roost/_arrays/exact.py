@@ -125,6 +125,8 @@ def shown(value, text=repr):
         return " ".join(text(value).split())[:80]
     except OverflowError:  # for a date that is too far away for numpy to write
         return f"a {type(value).__name__} of {getattr(value, 'dtype', 'dates')}"
+    except ValueError:  # for an int that Python does not write either
+        return f"a {type(value).__name__} of thousands of digits"
 
 
 def _kept(array, converted, given):

@@ -166,8 +166,12 @@ class Polars:
 
     @staticmethod
     def joined(one, other):
-        polars = sys.modules["polars"]
-        return polars.concat([one.to_frame("k"), other.to_frame("k")], how="vertical_relaxed").to_series()
+        polars, parts = sys.modules["polars"], [one, other]
+        units = [getattr(part.dtype, "time_unit", None) for part in parts]
+        if None not in units and units[0] != units[1]:  # polars would convert both to the coarser one
+            finer = min(units, key=("ns", "us", "ms").index)
+            parts = [part.dt.cast_time_unit(finer) for part in parts]
+        return polars.concat([part.to_frame("k") for part in parts], how="vertical_relaxed").to_series()
 
     @staticmethod
     def result(values, there, given):
@@ -224,8 +228,14 @@ class Arrow:
 
     @staticmethod
     def joined(one, other):
-        pa = sys.modules["pyarrow"]
-        tables = [pa.table({"k": c}) for c in (one, other)]
+        pa, parts = sys.modules["pyarrow"], [one, other]
+        if one.type != other.type:
+            parts = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in parts]
+            for i, kind in enumerate((parts[1].type, parts[0].type)):  # what pyarrow would not convert
+                mine = parts[i].type
+                if pa.types.is_boolean(mine) or (pa.types.is_date(mine) and pa.types.is_timestamp(kind)):
+                    parts[i] = parts[i].cast(kind)
+        tables = [pa.table({"k": c}) for c in parts]
         return pa.concat_tables(tables, promote_options="permissive").column(0)
 
     @staticmethod

@@ -2,6 +2,8 @@
 
 import datetime
 import decimal
+import fractions
+import numbers
 import sys
 
 import numpy as np
@@ -120,6 +122,26 @@ def _of_unit(values, unit, what):
         return pa.array(values, kind)
     except pa.ArrowException:
         raise OverflowError(f"{what}: Python values that are not {unit}") from None
+
+
+def one_of_unit(value, unit, what):
+    """One key of a column of a unit: a number as the decimal that Python calls equal to it; OverflowError if
+    there is none."""
+    known = not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, decimal.Decimal)
+    if known or unit == _TIMES:
+        return value
+    scale = int(unit.removeprefix(_DECIMALS))
+    try:
+        if isinstance(value, (np.bool_, np.integer)):
+            value = int(value)
+        real = value if value.imag else value.real
+        scaled = fractions.Fraction(*real.as_integer_ratio()) * 10**scale
+    except (AttributeError, OverflowError, ValueError):  # complex, infinity, NaN
+        scaled = None
+    if scaled is None or scaled.denominator != 1 or abs(scaled) >= 10**38:
+        raise OverflowError(f"{what}: {shown(value)} is none of the {unit}")
+    digits = tuple(map(int, str(abs(scaled.numerator))))
+    return decimal.Decimal((scaled.numerator < 0, digits, -scale))
 
 
 def of_values(values, unit, what):

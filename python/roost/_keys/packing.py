@@ -23,6 +23,7 @@ from .columns import (
     is_column,
     kind_of_column,
     of_values,
+    one_of_unit,
     take_column,
     without_tuple,
 )
@@ -696,7 +697,7 @@ class ColumnsKind:
             raise TypeError(f"{what}: one key is a tuple of {plural(len(self._columns), 'value')}")
         values = list((key,) if single else key)
         for i, (value, column) in enumerate(zip(values, self._columns)):
-            values[i] = value if column.unit else plain_number(value, what)
+            values[i] = one_of_unit(value, column.unit, what) if column.unit else plain_number(value, what)
         return self.queries(values if single else [values], home, what)
 
     def _asked(self, x, what):
