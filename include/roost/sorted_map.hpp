@@ -112,16 +112,16 @@ class sorted_map {
   }
 
   /// All keys in ascending order, and their values in the same order, in memory of the place.
-  std::span<const Key> keys() const { return {keys_.data(), size_}; }
-  std::span<const Value> values() const { return {values_.data(), size_}; }
+  std::span<const Key> keys() const { return {keys_.data(), size()}; }
+  std::span<const Value> values() const { return {values_.data(), size()}; }
 
-  ref_type ref() const { return {keys_.data(), values_.data(), size_}; }
-  std::size_t size() const { return size_; }
-  std::size_t size(const Place&) const { return size_; }
-  bool empty() const { return size_ == 0; }
+  ref_type ref() const { return {keys_.data(), values_.data(), size()}; }
+  std::size_t size() const { return detail::smaller(size_, keys_.size()); }  // 0 if it was moved from
+  std::size_t size(const Place&) const { return size(); }
+  bool empty() const { return size() == 0; }
   std::size_t capacity() const { return keys_.size(); }
   double load_factor() const {
-    return capacity() == 0 ? 0 : static_cast<double>(size_) / static_cast<double>(capacity());
+    return capacity() == 0 ? 0 : static_cast<double>(size()) / static_cast<double>(capacity());
   }
   std::size_t bytes() const { return keys_.bytes() + values_.bytes(); }
 

@@ -24,8 +24,10 @@ nb::tuple join(const call_place<Place>& at, const column& left, const column& ri
       return nb::make_tuple(rows_to_python(at, std::move(rows), wide), nb::none());
     }
     auto rows = without_gil(at, [&](const Place& place) {
-      return kind == join_kind::inner ? inner_join<std::uint32_t>(place, a, b)
-                                      : left_join<std::uint32_t>(place, a, b);
+      using joined = detail::join<std::uint32_t, Place, decltype(a), decltype(b)>;
+      // The left rows are widened first, and the right ones when their copy is gone.
+      constexpr std::size_t widened = 2 * sizeof(std::int64_t) - sizeof(std::uint32_t);
+      return joined::pairs(place, a, b, kind == join_kind::left, "roost::join", wide ? widened : 0);
     });
     const nb::object left_rows = rows_to_python(at, std::move(rows.left), wide);
     return nb::make_tuple(left_rows, rows_to_python(at, std::move(rows.right), wide));

@@ -1,5 +1,8 @@
 """unique, factorize, isin, join, value_counts, duplicated and group_by, beside numpy and pandas."""
 
+import math
+import os
+
 import numpy as np
 import pytest
 import roost
@@ -361,6 +364,14 @@ def test_large_batches_take_the_partitioned_way(on):
     expected = np.unique(x, return_inverse=True, return_counts=True)
     for a, b in zip(got, expected):
         same(a, b)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "outer"])
+def test_all_memory_of_a_join_is_counted(how):
+    """Rows of 4 bytes would fit; they are wanted as 8, and are there twice for a moment."""
+    n = math.isqrt(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 12)
+    with pytest.raises(MemoryError, match=f"roost.join: no memory for {n * n} matches of 20 bytes"):
+        roost.join(np.zeros(n, np.int32), np.zeros(n, np.int32), how=how)
 
 
 @pytest.mark.parametrize(

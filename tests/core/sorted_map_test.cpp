@@ -97,5 +97,21 @@ TEST(sorted_map_calls, rebuild_and_misuse) {
   EXPECT_TRUE(map.valid(test_place()));
 }
 
+TEST(sorted_map_calls, a_map_that_was_moved_from_is_empty) {
+  const std::vector<u32> keys{3, 1, 2};
+  roost::sorted_map map(test_place(), upload(keys), upload(keys));
+  const auto other = std::move(map);
+  EXPECT_EQ(other.size(), 3u);
+  EXPECT_TRUE(map.empty() && map.keys().empty() && map.values().empty() && map.ref().size() == 0);
+  EXPECT_EQ(map.load_factor(), 0);
+  EXPECT_TRUE(map.valid(test_place()));
+  EXPECT_EQ(map.count_found(test_place(), upload(keys)), 0u);
+  auto results = filled<u32>(3, 0);
+  map.find(test_place(), upload(keys), results, 7);
+  EXPECT_EQ(download(results), (std::vector<u32>{7, 7, 7}));
+  map.rebuild(test_place(), upload(keys), upload(keys));
+  EXPECT_EQ(map.size(), 3u);
+}
+
 }  // namespace
 }  // namespace test

@@ -122,7 +122,7 @@ sorted_map<Key, Value, Place>::sorted_map(const Place& place, const Keys& keys, 
 
 template <class Key, class Value, class Place>
 bool sorted_map<Key, Value, Place>::valid(const Place& place) const {
-  return size_ < 2 || place.sum(size_ - 1, detail::not_ascending<Key>{keys_.data()}) == 0;
+  return size() < 2 || place.sum(size() - 1, detail::not_ascending<Key>{keys_.data()}) == 0;
 }
 
 }  // namespace roost

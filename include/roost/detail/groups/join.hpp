@@ -52,8 +52,9 @@ struct join {
         {where, ": ", rows, " rows cannot be numbered by ", sizeof(Row), " bytes; give a larger type"});
   }
 
+  /// `more`: the bytes of each pair that the caller will take besides.
   static joined_rows<Row, Place> pairs(const Place& place, const Left& left_keys, const Right& right_keys,
-                                       bool outer, const char* where) {
+                                       bool outer, const char* where, std::size_t more = 0) {
     const auto left = as_sequence(left_keys);
     const auto right = as_sequence(right_keys);
     check(left.size(), where);
@@ -76,7 +77,7 @@ struct join {
       });
     }
     const auto found = outer ? rows.match_outer(place, left_keys, no_row<Row>) : rows.match(place, left_keys);
-    auto [left_rows, right_rows] = room_for_matches<Row, Row>(place, found.size(), where);
+    auto [left_rows, right_rows] = room_for_matches<Row, Row>(place, found.size(), where, more);
     found.retrieve_pairs(place, left_rows, right_rows);
     place.synchronize();
     return {std::move(left_rows), std::move(right_rows)};

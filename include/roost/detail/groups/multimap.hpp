@@ -285,10 +285,11 @@ struct good_group {
 };
 
 /// Allocates arrays for matches, one of each type; if there is no memory, the exception says how many matches
-/// there are.
+/// there are. `more`: the bytes of each match that the caller will take besides.
 template <class... T, class Place>
-std::tuple<array<T, Place>...> room_for_matches(const Place& place, std::uint64_t n, const char* where) {
-  constexpr std::size_t bytes = (sizeof(T) + ...);
+std::tuple<array<T, Place>...> room_for_matches(const Place& place, std::uint64_t n, const char* where,
+                                                std::size_t more = 0) {
+  const std::size_t bytes = (sizeof(T) + ...) + more;
   try {
     place.expect_room(n <= ~std::size_t{0} / bytes ? n * bytes : ~std::size_t{0});
     return {array<T, Place>(place, n)...};
