@@ -54,7 +54,10 @@ class descriptor {
 
 /// Throws a file_error that says what is wrong with a file.
 [[noreturn]] inline void throw_file_error(const std::filesystem::path& file, const std::string& what) {
-  detail::raise<file_error>({file.string(), ": ", what});
+  std::string name = file.string();
+  for (char& letter : name)
+    if (static_cast<unsigned char>(letter) < ' ') letter = '?';  // a message is one line
+  detail::raise<file_error>({name, ": ", what});
 }
 
 /// Writes to FILE.partial, and renames that to FILE when all of it is on disk: whatever happens meanwhile,

@@ -438,6 +438,9 @@ class GroupBy:
             column = values
         else:
             column = take_column(values, what)
+            if column.unit is not None and how in ("first", "last"):  # as Python has them
+                objects = np.array([*column.values(np.arange(len(column.given))), None], object)[:-1]
+                column = Column(objects, NUMPY, None, objects)
         if column.library is not self._library:
             same_device(self._library, column.library, what)
         values = self._numbers_of(column, how, what)

@@ -1,6 +1,7 @@
 """group_by beside numpy and pandas: one order for all that comes of one object, at every size."""
 
 import datetime
+import decimal
 import re
 import threading
 
@@ -121,6 +122,19 @@ def check(rng, keys, values, methods, times, on=On("numpy")):
             for result, column in zip(found if len(columns) > 1 else [found], columns):
                 close = method == "mean" and column.dtype.itemsize == 8
                 same(on.back(result), reference.reduce(method, column), close)
+
+
+def test_ends_of_decimals_and_times_are_objects():
+    pa = pytest.importorskip("pyarrow")
+    groups = roost.group_by(np.array([1, 1, 2]))
+    order = np.argsort(groups.keys)
+    D, T = decimal.Decimal, datetime.time
+    for values in ([None, D("2.2"), D("3.0")], [T(1), None, T(2)]):
+        for column in (pa.array(values), pa.chunked_array([values[:1], values[1:]], pa.array(values).type)):
+            assert groups.first(column)[order].tolist() == [values[0], values[2]]
+            assert groups.last(column)[order].tolist() == [values[1], values[2]]
+    with pytest.raises(TypeError, match="decimals of scale 1; convert them to numbers"):
+        groups.sum(pa.array([D("1.5")] * 3))
 
 
 @pytest.mark.parametrize("n", SIZES)

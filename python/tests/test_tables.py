@@ -253,6 +253,23 @@ def machine(on, make, *types):
     return Changing
 
 
+def test_keys_of_rows_are_those_of_an_iteration():
+    """One row in brackets may be a tuple, a list or an array, also where several may stand."""
+    rows = np.array([[1, 2], [3, 4]], np.int32)
+    table, copies = roost.Map(rows, [10, 20]), roost.MultiMap(rows, [10, 20])
+    for key in table:
+        for form in (key, tuple(key), np.array(key, np.int32)):
+            value = {1: 10, 3: 20}[key[0]]
+            assert table[form] == value == table.get(form) and form in table
+            assert copies[form].tolist() == [value]
+    for several in (rows[::-1], rows[::-1].tolist(), [(3, 4), (1, 2)]):
+        assert table[several].tolist() == [20, 10]
+    assert table[[]].tolist() == []
+    for absent in ([5, 5], np.array([2, 1], np.int32), (2**40, 1)):
+        with pytest.raises(KeyError):
+            table[absent]
+
+
 @pytest.mark.parametrize("make", [roost.ConcurrentMap, roost.Store])
 @pytest.mark.parametrize("types", [("int64", "int32"), ("int16", "float64")])
 def test_tables_that_change_are_dicts(on, make, types):

@@ -17,7 +17,7 @@ from .._options import (
     type_name,
     whole_number,
 )
-from .keyed import is_one, is_scalar
+from .keyed import is_scalar
 from .maps import Mapping
 from .values import Values, exactly
 
@@ -116,7 +116,7 @@ class Changing(Mapping):
 
     def __delitem__(self, key):
         """Removes one key, or each key of an array; KeyError, and no change, if one is absent."""
-        keys = self._one_there(key) if is_one(key) else self._all_there(key, "erase() takes these, too")
+        keys = self._one_there(key) if self._is_one(key) else self._all_there(key, "erase() takes these, too")
         self._table.erase(keys.library.place(), keys.words)
 
     def reserve(self, n):

@@ -24,11 +24,6 @@ def is_scalar(x):
     )
 
 
-def is_one(key):
-    """Whether the argument in brackets is one key: a number, or a row as a tuple."""
-    return is_scalar(key) or (isinstance(key, tuple) and not any(map(is_column, key)))
-
-
 class Table:
     """What all tables have in common, including those of several processes."""
 
@@ -107,6 +102,14 @@ class Keyed(Table):
             self._table.contains(self._library.place(), words, found)
             if not found.all():
                 return words[np.argmin(found)]
+
+    def _is_one(self, key):
+        """Whether the argument in brackets is one key: a number, or a row as a tuple, an array or a list."""
+        if isinstance(key, tuple):
+            return not any(map(is_column, key))
+        if not getattr(self._kind, "tail", ()) or is_scalar(key):
+            return is_scalar(key)
+        return bool(key) and all(map(is_scalar, key)) if isinstance(key, list) else np.ndim(key) == 1
 
     @whole_floats
     def _query(self, key):

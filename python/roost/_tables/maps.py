@@ -5,7 +5,7 @@ import numpy as np
 from .._arrays.types import INT64
 from .._keys.packing import encode_table
 from .._options import check_rows
-from .keyed import Keyed, is_one
+from .keyed import Keyed
 from .values import Values
 
 
@@ -36,7 +36,7 @@ class Mapping(Keyed):
 
     def __getitem__(self, key):
         """The value of one key, or of each key of an array; KeyError if one is absent."""
-        if is_one(key):
+        if self._is_one(key):
             return self._one_value(self._one_there(key))
         return self._find(self._all_there(key, "find() has a value for these"), self._values.one(0, ""))
 
@@ -228,7 +228,7 @@ class MultiMap(Keyed):
 
     def __getitem__(self, key):
         """All values of one key, in the order of the input; KeyError if it is absent."""
-        if not is_one(key):
+        if not self._is_one(key):
             raise TypeError("roost.MultiMap[key]: give one key; find() has the values of several keys")
         _, values = self._table.find(self._library.place(), self._one_there(key).words)
         return self._values.decode(values, self._library)
