@@ -217,10 +217,10 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
 
     Returns
     -------
-    (array, array), for semi and anti an array
-        Row numbers of `left`, ascending, and of the matching rows of `right`, ascending for each left row.
-        ``left[l]`` and ``right[r]`` are the joined rows, where neither number is -1. For right, the rows of
-        `right` ascend, and for each of them the rows of `left`. For outer, the rows of `right` without a
+    l, r : arrays; with how="semi" and "anti" only l
+        Row numbers of `left`, ascending, and of the matching rows of `right`, ascending for each left row:
+        ``left[l]`` and ``right[r]`` are the joined rows, where neither number is -1. With how="right", the
+        numbers in r ascend, and those in l for each of them. With how="outer", the rows of `right` without a
         match come last, ascending (pandas sorts them by key).
 
     Raises

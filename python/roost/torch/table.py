@@ -248,10 +248,10 @@ class Table(torch.nn.Module):
         lookups, counted exactly; "score", the one with the lowest of your scores; None: no key; the table
         grows (then each training step waits for the GPU).
     hbm_rows : int, optional
-        The number of rows in GPU memory, if not all: a cache of the rows used last, while all `capacity` rows
-        are in pinned host memory. Results are the same as without it. Rows that do not fit in the cache are
-        read and changed over the link, which is slow: give a multiple of the distinct keys of a step. Keys
-        and their metadata (17 to 27 bytes per row) stay in GPU memory.
+        The number of rows in GPU memory; by default all. If it is less than `capacity`, all rows are in
+        pinned host memory, and the GPU caches those used last. Results are the same. Rows that are not in
+        the cache are read and changed over the link, which is slow: give a multiple of the distinct keys of
+        a step. Keys and their metadata (17 to 27 bytes per row) stay in GPU memory.
     admit : int
         How many lookups a key needs before it gets a row. They are counted in a sketch of two counters per
         row, which counts too many if new ids are far more numerous than rows, and halves each counter once
