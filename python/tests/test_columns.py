@@ -1449,7 +1449,7 @@ def test_single_keys():
         others = ((2, 300, 1.5, None, pd.NA, "1", 1 + 1j), (2, None, "x"), ("", None, b"x", 1))
         others += (
             (datetime.date(1, 1, 1), None, 5),
-            (D("1.51"), D("1.501"), None, 2, 1.5),
+            (D("1.51"), D("1.501"), None, 2, 1.51),
             (datetime.time(1), None, 1),
         )
         for i, wrong in enumerate(others):
