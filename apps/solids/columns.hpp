@@ -5,7 +5,7 @@
 
 /// \file
 /// Solids and surfaces as columns of voxels, which are combined, measured and viewed one by one; no dense
-/// grid is used.
+/// grid is used. raster.hpp finds where a mesh crosses each column.
 
 namespace roost::tools {
 

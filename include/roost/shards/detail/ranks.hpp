@@ -11,7 +11,8 @@
 struct ncclComm;  // of nccl.h, which may be missing
 #endif
 
-// The shard of a process that is one of several.
+// The shard of a process that is one of several. What happens when another one dies: nccl.hpp notices it by
+// its deadline, abort() wakes everybody, and rank.hpp says what callers see.
 
 namespace roost::detail {
 
