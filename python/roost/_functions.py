@@ -261,8 +261,10 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
         return rows_of(a, b, how)
     l, r = rows_of(a, b, "left")
     rest = rows_of(b, a, "anti")
-    none = library.full((len(rest),), library.of_numpy(np.array(-1, rows)))
-    return library.concatenate(l, none), library.concatenate(r, rest)
+    if len(rest) == 0:
+        return l, r
+    l = library.concatenate(l, library.full((len(rest),), library.of_numpy(np.array(-1, rows))))
+    return l, library.concatenate(r, rest)  # the shorter l is gone: memory for both twice may not be there
 
 
 def value_counts(x, *, sort=True):
