@@ -863,6 +863,8 @@ def test_one_key_of_decimals_is_any_number():
         assert key not in held
         with pytest.raises(TypeError, match="decimals of scale 1 are never equal"):
             mapped[key]
+    hundreds = roost.Set(pa.array([D(100), D(1200)], pa.decimal128(5, -2)))
+    assert 100 in hundreds and 1200.0 in hundreds and np.int8(100) in hundreds and 150 not in hundreds
     times = roost.Set(pa.array([5], pa.time32("s")))
     assert datetime.time(0, 0, 5) in times and 5 not in times
 

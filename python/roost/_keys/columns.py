@@ -135,7 +135,7 @@ def one_of_unit(value, unit, what):
         if isinstance(value, (np.bool_, np.integer)):
             value = int(value)
         real = value if value.imag else value.real
-        scaled = fractions.Fraction(*real.as_integer_ratio()) * 10**scale
+        scaled = fractions.Fraction(*real.as_integer_ratio()) * fractions.Fraction(10) ** scale
     except (AttributeError, OverflowError, ValueError):  # complex, infinity, NaN
         scaled = None
     if scaled is None or scaled.denominator != 1 or abs(scaled) >= 10**38:
