@@ -42,9 +42,9 @@ function(roost_only_checked target)
   endforeach()
 endfunction()
 
-# roost_ptx(target SIZE source...): CUDA sources that are only checked, so many at a time: they share headers
-# and instances.
-function(roost_ptx target size)
+# roost_batches(result name SIZE source...): files that compile so many CUDA sources each: they share headers and
+# instances.
+function(roost_batches result name size)
   set(files)
   list(LENGTH ARGN left)
   while(left GREATER 0)
@@ -53,10 +53,16 @@ function(roost_ptx target size)
     list(LENGTH ARGN left)
     list(TRANSFORM batch REPLACE "(.+)" "#include \"\\1\"\n" OUTPUT_VARIABLE content)
     list(JOIN content "" content)
-    set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_${left}_left.cu")
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}_${left}_left.cu")
     file(CONFIGURE OUTPUT "${file}" CONTENT "${content}")
     list(APPEND files "${file}")
   endwhile()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+# roost_ptx(target SIZE source...): CUDA sources that are only checked, so many at a time.
+function(roost_ptx target size)
+  roost_batches(files ${target} ${size} ${ARGN})
   add_library(${target} OBJECT ${files})
   roost_only_checked(${target})
   roost_program(${target})

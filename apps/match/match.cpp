@@ -27,7 +27,7 @@ using tools::grey_image;
 using tools::match_result;
 using tools::match_times;
 
-constexpr int failed = 1, no_match = 3;     // the exit codes
+constexpr int not_read = 1, no_match = 3;   // the exit codes
 constexpr int no_opencv = 3, no_video = 4;  // those of scripts/opencv
 
 struct options_of_match {
@@ -307,7 +307,7 @@ class match_run {
         each(table, &list);
       });
     });
-    return wrong_ != 0 ? 2 : unread_ != 0 ? failed : matched_ != queries_ ? no_match : 0;
+    return wrong_ != 0 ? 2 : unread_ != 0 ? not_read : matched_ != queries_ ? no_match : 0;
   }
 
  private:

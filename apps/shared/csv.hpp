@@ -15,32 +15,13 @@
 #include "host_memory.hpp"
 #include "progress_line.hpp"
 #include "roost/host.hpp"
+#include "text_column.hpp"
 #include "text_file.hpp"
 
 /// \file
 /// Tables of text: rows of CSV files and lines of any file, read by several threads.
 
 namespace roost::tools {
-
-/// One column of rows of fields; the fields must not move.
-class text_column {
- public:
-  text_column() = default;
-  text_column(std::span<const std::string_view> fields, std::size_t column = 0, std::size_t columns = 1)
-      : first_(fields.data() + column), stride_(columns), size_(fields.size() / columns) {}
-  template <class Allocator>
-  text_column(const std::vector<std::string_view, Allocator>& fields)
-      : text_column(std::span<const std::string_view>(fields)) {}
-
-  std::size_t size() const { return size_; }
-  std::string_view operator[](std::size_t row) const { return first_[row * stride_]; }
-  const std::string_view* data() const { return first_; }
-  std::size_t step() const { return stride_; }
-
- private:
-  const std::string_view* first_ = nullptr;
-  std::size_t stride_ = 1, size_ = 0;
-};
 
 /// A piece of a file's text, and the rows found in it.
 struct text_piece;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/shared/brought_to.hpp"
-#include "apps/shared/csv.hpp"
+#include "apps/shared/text_column.hpp"
 #include "roost/frozen_multimap.hpp"
 #include "roost/join.hpp"
 #include "roost/texts.hpp"
