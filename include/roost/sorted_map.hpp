@@ -27,7 +27,7 @@ namespace roost {
 /// frozen_map.
 template <class Key, class Value, class Place = host>
 class sorted_map {
-  static_assert(std::is_integral_v<Key> && sizeof(Key) <= 8,
+  static_assert(detail::is_integer<Key>,
                 "roost::sorted_map: keys are integers of up to 8 bytes");
   static_assert(detail::check_types<Key, Value>());
 

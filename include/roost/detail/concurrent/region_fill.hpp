@@ -52,7 +52,7 @@ struct pairs_of_table {
         mine_free |= Table::slot::is_free(word);
         if (!Table::slot::is_there(word)) return;
         const auto item =
-            make_pair(source.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
+            pair_of(source.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
         if (target.region_number(item.key) == region) f(item);
       });
       some_free = team.any(mine_free);

@@ -164,7 +164,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     buckets_[slot / bucket_slots].set(static_cast<int>(slot % bucket_slots), item);
   }
   /// Empties a slot. A bucket of empty slots has not overflowed.
-  ROOST_FN void clear(std::uint64_t slot) const { set(slot, detail::make_pair(empty_key_of(slot), Value{})); }
+  ROOST_FN void clear(std::uint64_t slot) const { set(slot, detail::pair_of(empty_key_of(slot), Value{})); }
 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; a bucket that has not overflowed is
   // the last one.
@@ -357,7 +357,7 @@ struct bucketed::builder {
     parts.take(memory, target.region_buckets_);
     const std::size_t bytes =
         detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * target.region_buckets_;
-    parts.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
+    parts.buckets = memory.take<bucket>(detail::ceil_div(bytes, sizeof(bucket)));
     parts.owner = reinterpret_cast<std::uint32_t*>(parts.buckets);
     return parts;
   }
@@ -488,8 +488,8 @@ struct bucketed::builder {
   ROOST_FN static bool finish(bucket& b, std::uint32_t n, bool overflowed) {
     const std::uint32_t empties = slots_of_bucket - n;
     const bool twice = equal_pairs(b.keys) != empties * (empties - 1) / 2;
-    const item first = detail::make_pair(b.keys.key[0], b.value(0));
-    const item second = detail::make_pair(b.keys.key[1], b.value(1));
+    const item first = detail::pair_of(b.keys.key[0], b.value(0));
+    const item second = detail::pair_of(b.keys.key[1], b.value(1));
     const bool less = key_less(second.key, first.key), same = same_key(first.key, second.key);
     const bool swap = (less != overflowed) & !same;
     b.set(0, swap ? second : first);  // no branch: half of the buckets swap

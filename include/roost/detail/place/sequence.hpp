@@ -32,7 +32,15 @@ struct sequence {
   std::size_t count;
 
   std::size_t size() const { return count; }
-  ROOST_FN decltype(auto) operator[](std::size_t i) const { return first[i]; }
+  /// (Proxies, as of std::vector<bool>, are read: they are no keys.)
+  ROOST_FN decltype(auto) operator[](std::size_t i) const {
+    using value = std::iter_value_t<Iterator>;
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(first[i])>, value>) {
+      return first[i];
+    } else {
+      return static_cast<value>(first[i]);
+    }
+  }
 };
 
 /// Memory of a place whose class wraps the pointer to it, as thrust::device_vector does.
@@ -148,7 +156,8 @@ using sequence_as_of = decltype(sequence_as<T>(std::declval<const Range&>()));
 
 template <class Key, class First, class... Rest>
 constexpr bool changes_first_key() {
-  if constexpr (std::is_arithmetic_v<First>) {
+  if constexpr (std::is_arithmetic_v<First> || std::is_same_v<First, int128> ||
+                std::is_same_v<First, uint128>) {
     return std::is_floating_point_v<First> || sizeof(First) > sizeof(Key);
   } else if constexpr (sizeof...(Rest) != 0 && !std::is_convertible_v<First, Key>) {  // lanes come first
     return changes_first_key<Key, Rest...>();
@@ -161,7 +170,9 @@ constexpr bool changes_first_key() {
 /// integer for an integer key. Such calls are deleted: convert the key first. (In bulk, a range of ints is
 /// also refused for unsigned keys; here ints are allowed, because literals are ints.)
 template <class Key, class... Arguments>
-concept changes_the_key = std::is_integral_v<Key> && changes_first_key<Key, Arguments...>();
+concept changes_the_key =
+    (std::is_integral_v<Key> || std::is_same_v<Key, int128> || std::is_same_v<Key, uint128>) &&
+    changes_first_key<Key, Arguments...>();
 
 }  // namespace roost::detail
 

@@ -103,7 +103,7 @@ struct put_tiles {
     const auto put = [&](const auto& key, const value& v) {
       const insertion what = table.put(key, v, change);
       inserted += what == insertion::inserted;
-      if (what == insertion::full) left.add(make_pair(key, v));
+      if (what == insertion::full) left.add(pair_of(key, v));
     };
     for_each_of(team, n, [&](std::uint32_t i) {
       if constexpr (ahead != 0) {
