@@ -30,14 +30,21 @@ struct padded {
   std::uint64_t a;
   std::uint8_t b;
 };
+}  // namespace test
+
+template <>
+inline constexpr bool roost::is_bitwise_comparable<test::padded> = true;
+
+namespace test {
+
 __extension__ typedef __int128 signed_128;
 __extension__ typedef unsigned __int128 unsigned_128;
 
 /// The types, in thirds that cost about the same. Those of whole words first: they take most code.
 template <template <class...> class List>
-using every_kind = List<bool, char, bytes<3>, std::int64_t, yes_or_no, char16_t, small_enum, bytes<12>, bytes<5>,
-                        aligned_32, bytes<16>, signed_128, wide_enum, wchar_t, padded, bytes<7>, aligned_16,
-                        aligned_64, std::byte, bytes<9>, unsigned_128>;
+using every_kind = List<bool, char, bytes<3>, std::int64_t, yes_or_no, char16_t, small_enum, bytes<12>,
+                        bytes<5>, aligned_32, bytes<16>, signed_128, wide_enum, wchar_t, padded, bytes<7>,
+                        aligned_16, aligned_64, std::byte, bytes<9>, unsigned_128>;
 template <class... T>
 using kind_axis = axis<T...>;
 
@@ -49,7 +56,8 @@ constexpr std::size_t number_bytes = std::min<std::size_t>(sizeof(T), 3);
 template <class T>
 constexpr u64 kinds_of = is_bool<T> ? 2 : u64{1} << 8 * number_bytes<T>;
 
-/// The key that stands for a number: in the last bytes or, where there are six, in the first ones if it is even.
+/// The key that stands for a number: in the last bytes or, where there are six, in the first ones if it is
+/// even.
 template <class T>
 T kind_from(u64 number) {
   T result;
@@ -101,10 +109,10 @@ numbers download_numbers(const Range& source) {
 /// n numbers of keys, some of them more than once, and what is true of them.
 template <class Key>
 struct some_keys {
-  numbers all, distinct;               // in the order of their first rows
-  std::vector<u32> first, inverse;     // rows of `distinct`, and numbers of rows there
-  std::vector<u64> counts;             // of `distinct`
-  std::map<u64, u32> index;            // of each number in `distinct`
+  numbers all, distinct;            // in the order of their first rows
+  std::vector<u32> first, inverse;  // rows of `distinct`, and numbers of rows there
+  std::vector<u64> counts;          // of `distinct`
+  std::map<u64, u32> index;         // of each number in `distinct`
 
   explicit some_keys(std::size_t n, u64 seed = 1) : all(random_numbers(n, seed, kinds_of<Key> - 1)) {
     for (u64& number : all) number %= n / 2 + 1;
@@ -141,7 +149,56 @@ inline std::vector<std::size_t> sizes_of_kinds() {
   return sanitized ? std::vector<std::size_t>{1, 600, 7000} : std::vector<std::size_t>{1, 600, 7000, 150'000};
 }
 
-}  // namespace test
+/// What frozen tables, sorted ones and multimaps have in common. Values stand for the first rows of keys.
+template <class Map, class Key, class Value>
+void check_map(const Map& map, const some_keys<Key>& keys, const numbers& first) {
+  const auto& place = test_place();
+  const auto queries = keys.queries();
+  const auto there = upload_kinds<Key>(queries);
+  memory_of<Value> results(place, queries.size());
+  map.find(place, there, results, kind_from<Value>(77));
+  const auto found = keys.find(queries);
+  const auto got = download_numbers(results);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i)
+    wrong += got[i] != (found[i] == ~u32{0} ? 77 : first[found[i]]) % kinds_of<Value>;
+  EXPECT_EQ(wrong, 0u) << keys.all.size() << " pairs";
+  EXPECT_EQ(map.count_found(place, there), static_cast<std::size_t>(std::ranges::count_if(
+                                               found, [](u32 index) { return index != ~u32{0}; })));
+  EXPECT_EQ(map.size(place), keys.distinct.size());
+  EXPECT_TRUE(map.valid(place));
+}
 
-template <>
-inline constexpr bool roost::is_bitwise_comparable<test::padded> = true;
+/// The pairs that a table writes, each with its key's value.
+template <class Key, class Value, class Map>
+void check_pairs(const Map& map, const some_keys<Key>& keys, const numbers& first) {
+  const std::size_t size = keys.distinct.size();
+  memory_of<Key> keys_out(test_place(), size);
+  memory_of<Value> values_out(test_place(), size);
+  EXPECT_EQ(map.retrieve_all(test_place(), keys_out, values_out), size);
+  const auto got = download_numbers(keys_out), values = download_numbers(values_out);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < size; ++i) wrong += values[i] != first[keys.index.at(got[i])] % kinds_of<Value>;
+  EXPECT_EQ(wrong, 0u) << keys.all.size() << " pairs";
+  EXPECT_EQ(std::set<u64>(got.begin(), got.end()).size(), size);
+}
+
+template <class Map, class Key, class Value>
+void check_concurrent(const some_keys<Key>& keys, const memory_of<Key>& there) {
+  const auto& place = test_place();
+  const std::size_t n = keys.all.size();
+  Map map(place, 10);
+  const auto distinct = upload_kinds<Key>(keys.distinct);
+  const numbers rows = multiples(keys.distinct.size(), 3);
+  map.insert(place, distinct, upload_kinds<Value>(rows));
+  map.insert(place, there, upload_kinds<Value>(numbers(n, 5)));  // all are there
+  check_map<Map, Key, Value>(map, keys, rows);
+  check_pairs<Key, Value>(map, keys, rows);
+  map.insert_or_assign(place, there, upload_kinds<Value>(numbers(n, 6)));
+  check_map<Map, Key, Value>(map, keys, numbers(n, 6));
+  EXPECT_EQ(map.erase(place, there), keys.distinct.size());
+  map.insert(place, distinct, upload_kinds<Value>(rows));
+  check_map<Map, Key, Value>(map, keys, rows);
+}
+
+}  // namespace test

@@ -291,7 +291,7 @@ auto load_shards(const Shards& shards, const std::filesystem::path& folder, cons
     vector_of<Key> keys;
     vector_of<Value> values;
     for (std::uint32_t shard = me.number(); shard < files.head().shards; shard += me.count())
-      files.read(shard, keys, values);
+      files.read<Key, Value>(shard, keys, values);
     of_shard<Shards>(all_keys, me) = copy_of<Key>(place, keys);
     of_shard<Shards>(all_values, me) = copy_of<Value>(place, values);
   });
