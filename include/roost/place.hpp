@@ -25,7 +25,8 @@ namespace roost {
 template <class T, class Place>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "memory of a place holds trivially copyable types");
-  static_assert(alignof(T) <= detail::alignment_most, "memory of a place is aligned to 64 bytes, not to more");
+  static_assert(alignof(T) <= detail::alignment_most,
+                "memory of a place is aligned to 64 bytes, not to more");
 
  public:
   array() = default;

@@ -186,10 +186,8 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     return key_slots::erase(lanes, key);
   }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert, insert_or_assign);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert_or_apply, insert_and_find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
  private:

@@ -603,12 +603,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return leader == base::no_lane ? false : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(replace);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert, insert_or_assign);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert_or_apply, insert_and_find);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(replace, erase);
 
   // The basis of concurrent_map's bulk calls.
 

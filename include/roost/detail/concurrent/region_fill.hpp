@@ -110,8 +110,7 @@ struct fill_regions {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     using access = std::conditional_t<Team::size == 1, sole_access, team_access>;
     if (source.lack_some()) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const auto region = static_cast<std::uint32_t>(index);
     const std::uint32_t buckets = table.geometry().region_buckets;
     bucket* const there = table.region_of(region);

@@ -89,7 +89,7 @@ template <std::size_t Bytes, class Key, class Value>
 struct bucketed::bucket_of {
   static constexpr int slots = Bytes / (sizeof(Key) + sizeof(Value)) >= 8 ? 8 : 4;
 
-  struct alignas(16) key_block {
+  struct alignas(16) alignas(Key) key_block {
     Key key[slots];
   };
   struct value_block {
@@ -110,7 +110,7 @@ template <std::size_t Bytes, class Key>
 struct bucketed::bucket_of<Bytes, Key, none> {
   static constexpr int slots = Bytes / sizeof(Key) >= 8 ? 8 : 4;
 
-  struct alignas(16) key_block {
+  struct alignas(16) alignas(Key) key_block {
     Key key[slots];
   };
 
@@ -319,7 +319,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
       std::max(slots / p.regions, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
   if (attempt > 1) region_slots *= std::pow(1.25, attempt - 1);
   p.region_buckets = static_cast<std::uint32_t>(std::max(1.0, std::ceil(region_slots / bucket::slots)));
-  p.region_of = {detail::seed_of_attempt(options.seed, attempt), p.regions};
+  p.region_of = detail::regions_of<Key>({detail::seed_of_attempt(options.seed, attempt), p.regions});
   return p;
 }
 
@@ -366,8 +366,7 @@ struct bucketed::builder {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const std::size_t region = source.from + index;
     if (source.lack_some()) return;
-    detail::scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = detail::scratch_of(*this, memory);
     detail::region_build(team, *this, region, parts).run();
   }
 

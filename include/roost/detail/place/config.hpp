@@ -79,12 +79,14 @@
 
 namespace roost::detail {
 
-__extension__ typedef __int128 int128;  // ISO C++ has none, and takes them for no integers; GNU's dialect does
+// ISO C++ has neither, and takes them for no numbers; GNU's dialect does.
+__extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
-/// What both dialects take for an integer: bool, characters and integers of up to 8 bytes.
 template <class T>
-constexpr bool is_integer = std::is_integral_v<T> && sizeof(T) <= 8;
+constexpr bool is_number = std::is_arithmetic_v<T> || std::is_same_v<T, int128> || std::is_same_v<T, uint128>;
+template <class T>
+constexpr bool is_integer = std::is_integral_v<T> && sizeof(T) <= 8;  // the same in both
 
 /// Every array of a place and all scratch memory is aligned so: no key and no value may need more.
 inline constexpr std::size_t alignment_most = 64;

@@ -32,14 +32,11 @@ struct sequence {
   std::size_t count;
 
   std::size_t size() const { return count; }
-  /// (Proxies, as of std::vector<bool>, are read: they are no keys.)
-  ROOST_FN decltype(auto) operator[](std::size_t i) const {
-    using value = std::iter_value_t<Iterator>;
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(first[i])>, value>) {
-      return first[i];
-    } else {
-      return static_cast<value>(first[i]);
-    }
+  using value = std::iter_value_t<Iterator>;
+  using read = decltype(std::declval<Iterator>()[0]);  // a proxy, as of std::vector<bool>, is no key
+  ROOST_FN std::conditional_t<std::is_same_v<std::remove_cvref_t<read>, value>, read, value> operator[](
+      std::size_t i) const {
+    return first[i];
   }
 };
 
@@ -156,8 +153,7 @@ using sequence_as_of = decltype(sequence_as<T>(std::declval<const Range&>()));
 
 template <class Key, class First, class... Rest>
 constexpr bool changes_first_key() {
-  if constexpr (std::is_arithmetic_v<First> || std::is_same_v<First, int128> ||
-                std::is_same_v<First, uint128>) {
+  if constexpr (is_number<First>) {
     return std::is_floating_point_v<First> || sizeof(First) > sizeof(Key);
   } else if constexpr (sizeof...(Rest) != 0 && !std::is_convertible_v<First, Key>) {  // lanes come first
     return changes_first_key<Key, Rest...>();
@@ -171,8 +167,7 @@ constexpr bool changes_first_key() {
 /// also refused for unsigned keys; here ints are allowed, because literals are ints.)
 template <class Key, class... Arguments>
 concept changes_the_key =
-    (std::is_integral_v<Key> || std::is_same_v<Key, int128> || std::is_same_v<Key, uint128>) &&
-    changes_first_key<Key, Arguments...>();
+    is_number<Key> && !std::is_floating_point_v<Key> && changes_first_key<Key, Arguments...>();
 
 }  // namespace roost::detail
 
@@ -182,3 +177,6 @@ concept changes_the_key =
   template <class... Arguments>                                \
     requires roost::detail::changes_the_key<Key, Arguments...> \
   void name(const Arguments&... convert_the_key_first) const = delete
+#define ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(one, other) \
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(one);              \
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(other)

@@ -85,8 +85,7 @@ struct put_tiles {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const std::uint32_t number =
         list.tiles == nullptr ? static_cast<std::uint32_t>(index) : list.tiles[index];
     if (team.rank() == 0) {
