@@ -60,7 +60,7 @@ def main():
     folder, *compiler = sys.argv[1:]
     text = "\n".join(program(Path(folder).resolve()))
     here = Path(__file__).parent
-    return subprocess.run([*compiler, "-fsyntax-only", f"-I{here}", "-x", "c++", "-"], input=text, text=True,
+    return subprocess.run([*compiler, "-fsyntax-only", "-w", f"-I{here}", "-x", "c++", "-"], input=text, text=True,
                           check=False).returncode
 
 

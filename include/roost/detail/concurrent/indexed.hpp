@@ -160,11 +160,7 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     }
   }
 
-  /// The result of insert_and_find.
-  struct inserted_or_found {
-    insertion what;
-    Value value;  // of the key after the call; the argument if there is no room
-  };
+  using inserted_or_found = roost::inserted_or_found<Value>;
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards. Takes an
   /// entry only if the key is absent.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {

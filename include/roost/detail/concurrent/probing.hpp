@@ -540,11 +540,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, apply<F>{f}).what;
   }
 
-  /// The result of insert_and_find.
-  struct inserted_or_found {
-    insertion what;
-    Value value;  // of the key after the call; the argument if the table is full
-  };
+  using inserted_or_found = roost::inserted_or_found<Value>;
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
     return insert_and_find(one_lane(), key, value);

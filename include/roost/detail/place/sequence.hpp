@@ -75,8 +75,7 @@ auto as_sequence(const Range& range) {
     using element = std::remove_reference_t<decltype(*data_of(range))>;
     return sequence<const element*>{data_of(range), static_cast<std::size_t>(std::ranges::size(range))};
   } else if constexpr (std::ranges::random_access_range<const Range>) {
-    const auto first = std::ranges::begin(range);
-    return sequence<std::remove_const_t<decltype(first)>>{first,
+    return sequence<std::ranges::iterator_t<const Range>>{std::ranges::begin(range),
                                                           static_cast<std::size_t>(std::ranges::size(range))};
   } else {
     return range;  // computed, or anything else with size() and operator[] that can be copied to the place

@@ -629,11 +629,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return put<among_all>(key, value, apply<F>{f});
   }
 
-  /// The result of insert_and_find.
-  struct inserted_or_found {
-    insertion what;
-    Value value;  // of the key after the call; the argument if the table is full
-  };
+  using inserted_or_found = roost::inserted_or_found<Value>;
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
     inserted_or_found result{insertion::full, value};
