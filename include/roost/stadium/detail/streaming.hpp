@@ -96,7 +96,7 @@ class staging<cuda> {
   };
 
   staging(const cuda& place, std::size_t bytes, const device_guard&)
-      : place_(place), bytes_(ceil_div(bytes, alignment_most) * alignment_most), buffers_(place, buffers * bytes_) {}
+      : place_(place), bytes_(bytes + -bytes % alignment_most), buffers_(place, buffers * bytes_) {}
 
   const cuda place_;
   const std::size_t bytes_;
