@@ -147,7 +147,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
   ROOST_FN void clear(std::uint64_t slot) const {
     set(slot,
         detail::pair_of(empty_.of(static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions)),
-                          Value{}));
+                        Value{}));
   }
 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a slot, each in the next sub-table.
