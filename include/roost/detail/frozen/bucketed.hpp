@@ -89,7 +89,7 @@ template <std::size_t Bytes, class Key, class Value>
 struct bucketed::bucket_of {
   static constexpr int slots = Bytes / (sizeof(Key) + sizeof(Value)) >= 8 ? 8 : 4;
 
-  struct alignas(16) alignas(Key) key_block {
+  struct alignas(detail::larger<std::size_t>(16, alignof(Key))) key_block {
     Key key[slots];
   };
   struct value_block {
@@ -110,7 +110,7 @@ template <std::size_t Bytes, class Key>
 struct bucketed::bucket_of<Bytes, Key, none> {
   static constexpr int slots = Bytes / sizeof(Key) >= 8 ? 8 : 4;
 
-  struct alignas(16) alignas(Key) key_block {
+  struct alignas(detail::larger<std::size_t>(16, alignof(Key))) key_block {
     Key key[slots];
   };
 
