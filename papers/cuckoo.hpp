@@ -146,8 +146,8 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
   /// Empties a slot.
   ROOST_FN void clear(std::uint64_t slot) const {
     set(slot,
-        detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions)),
-                          Value{}));
+        detail::pair_of(empty_.of(static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions)),
+                        Value{}));
   }
 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a slot, each in the next sub-table.
@@ -366,7 +366,7 @@ struct cuckoo::builder {
   ROOST_FN void write(const Team& team, std::uint32_t region, const item* items, std::uint32_t seed,
                       const pieces& parts) const {
     std::uint32_t placed = 0;
-    const item empty = detail::make_pair(target.empty_.of(region), Value{});
+    const item empty = detail::pair_of(target.empty_.of(region), Value{});
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) {
       const std::uint32_t number = parts.slot[s];
       placed += number != detail::no_owner;

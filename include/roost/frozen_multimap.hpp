@@ -163,8 +163,7 @@ class frozen_multimap {
     ROOST_FN std::uint64_t count(const Key& key) const { return find(key).size(); }
     /// True if the key is present.
     ROOST_FN bool contains(const Key& key) const { return numbers_.contains(key); }
-    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(count);
+    ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(find, count);
     ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
    private:

@@ -41,7 +41,7 @@ struct aggregated {
 ///
 ///     const auto sums = roost::group_by(gpu, customers, amounts, roost::plus());
 ///     // sums.keys, sums.values, sums.counts
-///     const std::tuple both(roost::plus(), roost::maximum());
+///     const std::tuple both{roost::plus(), roost::maximum()};
 ///     const auto all = roost::group_by(gpu, customers, amounts, both);
 ///     // all.values[0]: sums, all.values[1]: maxima
 ///

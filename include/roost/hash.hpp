@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -19,9 +21,9 @@ namespace roost {
 
 /// True for key types whose values are equal exactly if their bytes are equal. Tables compare keys by their
 /// bytes. Specialise it as true for a type for which the language cannot guarantee this (a struct that
-/// contains floats, or padding that you always clear). You then promise that equal keys have equal bytes.
-/// Pointers, std::string_view and std::span are refused all the same: their bytes are an address. (Those
-/// inside a struct cannot be detected.)
+/// contains floats). You then promise that equal keys have equal bytes. Pointers, std::string_view and
+/// std::span are refused all the same: their bytes are an address; and so is padding, which copies do not
+/// keep. (Pointers inside a struct cannot be detected, nor can padding by nvcc.)
 template <class Key>
 inline constexpr bool is_bitwise_comparable =
     std::is_trivially_copyable_v<Key> && std::has_unique_object_representations_v<Key>;
@@ -36,6 +38,16 @@ inline constexpr bool is_address<std::basic_string_view<Char, Traits>> = true;
 template <class T, std::size_t Extent>
 inline constexpr bool is_address<std::span<T, Extent>> = true;
 
+template <bool Reads, class T>
+constexpr bool in_a_constant([[maybe_unused]] const T& key) {
+  if constexpr (Reads) static_cast<void>(std::bit_cast<std::array<signed char, sizeof(T)>>(key));
+  return true;
+}
+/// Whether a T can be made in a constant expression, but its bytes cannot be read there: some are padding.
+template <class T>
+constexpr bool has_padding = requires { std::bool_constant<in_a_constant<false>(T{})>(); } &&
+                             !requires { std::bool_constant<in_a_constant<true>(T{})>(); };
+
 /// True, or it does not compile.
 template <class Key>
 constexpr bool check_key() {
@@ -44,9 +56,11 @@ constexpr bool check_key() {
                 "are an address: hash what lies there to a key of fixed size, or copy it to one (for the "
                 "address itself take std::uintptr_t)");
   static_assert(is_address<Key> || is_bitwise_comparable<Key>,
-                "keys are compared by their bytes: use a type without padding or floating point, or "
-                "specialise roost::is_bitwise_comparable; a std::string has its text elsewhere: number texts "
-                "with roost::string_index");
+                "keys are compared by their bytes: use a type without padding or floating point (for the "
+                "latter, specialise roost::is_bitwise_comparable); a std::string has its text elsewhere: "
+                "number texts with roost::string_index");
+  if constexpr (is_bitwise_comparable<Key> && !std::has_unique_object_representations_v<Key>)
+    static_assert(!has_padding<Key>, "a key has padding, which copies do not keep: fill it with members");
   return true;
 }
 

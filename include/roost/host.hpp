@@ -220,7 +220,7 @@ class host {
 
  private:
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
-  static std::size_t alignment(std::size_t bytes) { return bytes >= huge_page ? huge_page : 64; }
+  static std::size_t alignment(std::size_t n) { return n >= huge_page ? huge_page : detail::alignment_most; }
 
   static int threads_there_are() {
     if (detail::after_fork != nullptr) return 1;

@@ -18,6 +18,13 @@ enum class insertion : std::uint8_t {
   full
 };
 
+/// The result of insert_and_find.
+template <class Value>
+struct inserted_or_found {
+  insertion what;
+  Value value;  ///< of the key after the call; the argument if there is no room
+};
+
 /// What a bulk insert did.
 struct insert_report {
   std::size_t inserted = 0;  ///< keys that were absent before

@@ -96,7 +96,7 @@ struct value_pieces {
 };
 
 template <class Key, class Value>
-ROOST_FN pair<Key, Value> make_pair(const Key& key, const Value& value) {
+ROOST_FN pair<Key, Value> pair_of(const Key& key, const Value& value) {
   if constexpr (std::is_same_v<Value, none>) {
     static_cast<void>(value);
     return {key};

@@ -25,6 +25,8 @@ namespace roost {
 template <class T, class Place>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "memory of a place holds trivially copyable types");
+  static_assert(alignof(T) <= detail::alignment_most,
+                "memory of a place is aligned to 64 bytes, not to more");
 
  public:
   array() = default;
@@ -88,22 +90,37 @@ class array {
   std::size_t room_ = 0;
 };
 
+namespace detail {
+/// A vector whose elements are contiguous: of chars in place of bools.
+template <class T>
+using vector_of = std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>>;
+
+/// copy_to, of such a vector, too.
+template <class T, class Place, class Range>
+array<T, Place> copy_of(const Place& place, const Range& source) {
+  array<T, Place> result(place, std::ranges::size(source));
+  if constexpr (is_contiguous<const Range>) {
+    place.copy_from_host(result.data(), data_of(source), result.bytes());
+  } else {  // std::vector<bool>, std::deque
+    const vector_of<T> elements(std::ranges::begin(source), std::ranges::end(source));
+    place.copy_from_host(result.data(), elements.data(), result.bytes());
+  }
+  place.synchronize();
+  return result;
+}
+}  // namespace detail
+
 /// Copies host memory to a new array of a place. Synchronises, so the source may be freed afterwards.
 template <class Place, class Range>
 auto copy_to(const Place& place, const Range& source) {
-  array<detail::element_of<Range>, Place> result(place, std::ranges::size(source));
-  place.copy_from_host(result.data(), detail::data_of(source), result.bytes());
-  place.synchronize();
-  return result;
+  return detail::copy_of<detail::element_of<Range>>(place, source);
 }
 
 /// Copies memory of a place to a new vector. Synchronises. Bools arrive as chars, since std::vector<bool> has
 /// no contiguous elements to copy to.
 template <class Place, class Range>
 auto copy_to_host(const Place& place, const Range& source) {
-  using element = detail::element_of<Range>;
-  std::vector<std::conditional_t<std::is_same_v<element, bool>, char, element>> result(
-      std::ranges::size(source));
+  detail::vector_of<detail::element_of<Range>> result(std::ranges::size(source));
   place.copy_to_host(result.data(), detail::data_of(source), result.size() * sizeof(result[0]));
   return result;
 }

@@ -27,8 +27,7 @@ namespace roost {
 /// frozen_map.
 template <class Key, class Value, class Place = host>
 class sorted_map {
-  static_assert(std::is_integral_v<Key> && sizeof(Key) <= 8,
-                "roost::sorted_map: keys are integers of up to 8 bytes");
+  static_assert(detail::is_integer<Key>, "roost::sorted_map: keys are integers of up to 8 bytes");
   static_assert(detail::check_types<Key, Value>());
 
  public:
@@ -60,8 +59,7 @@ class sorted_map {
       const std::size_t i = lower_bound(key);
       return i < size_ && keys_[i] == key;
     }
-    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(lower_bound);
-    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+    ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(lower_bound, find);
     ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
     /// The pair at a position below size().

@@ -68,8 +68,7 @@ class two_way_index {
     ROOST_FN found<std::uint32_t> find(const Key& key) const { return indices_.find(key); }
     /// True if the key is present.
     ROOST_FN bool contains(const Key& key) const { return indices_.contains(key); }
-    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+    ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(find, contains);
     /// The key of an index below size().
     ROOST_FN const Key& key_at(std::uint32_t index) const { return keys_[index]; }
     ROOST_FN std::uint32_t size() const { return size_; }

@@ -1,3 +1,5 @@
+#include <deque>
+
 #include "support/keys.hpp"
 #include "support/place.hpp"
 
@@ -69,6 +71,29 @@ TEST(ranges, spans_of_pointers) {
   EXPECT_EQ(set.size(), 2u);
   EXPECT_TRUE(set.valid(test_place()));
 }
+
+#if !defined(__CUDACC__)
+/// Elements that are no bools or lie in no array: std::vector<bool> and its iterators, deques, constants.
+TEST(ranges, of_proxies) {
+  const auto& place = test_place();
+  std::vector<bool> flags(4000);
+  for (std::size_t i = 0; i < flags.size(); i += 3) flags[i] = true;
+  const std::ranges::subrange proxies(flags.begin(), flags.end());
+  const std::vector<char> expected{1, 0};
+  EXPECT_EQ(download(roost::unique(place, flags)), expected);
+  EXPECT_EQ(download(roost::unique(place, proxies)), expected);
+  EXPECT_EQ(download(roost::copy_to(place, proxies)), std::vector<char>(flags.begin(), flags.end()));
+  const auto counts = roost::group_by(place, proxies, flags, roost::bit_or());
+  EXPECT_EQ(counts.size(), 2u);
+  EXPECT_EQ(roost::semi_join(place, proxies, std::vector<bool>{true}).size(), 1334u);
+  const roost::frozen_map map(place, proxies, flags);
+  EXPECT_EQ(map.size(), 2u);
+  EXPECT_EQ(map.count_found(place, flags), flags.size());
+  const std::vector<u32> keys{7, 8, 7};
+  const roost::frozen_multimap multimap(place, std::span<const u32>(keys), std::deque<u32>{1, 2, 3});
+  EXPECT_EQ(download(multimap.retrieve(place, std::deque<u32>{7}).values), (std::vector<u32>{1, 3}));
+}
+#endif
 
 }  // namespace
 }  // namespace test

@@ -21,7 +21,7 @@ struct gpu_step {
 ///
 ///     roost::gpus all;  // every CUDA device
 ///     roost::gpus two({0, 1});
-///     std::vector keys{roost::copy_to(two[0], half), roost::copy_to(two[1], other_half)};
+///     std::array keys{roost::copy_to(two[0], half), roost::copy_to(two[1], other_half)};
 ///     roost::sharded_map map(two, keys, values);
 ///
 /// The copy engines of the GPUs move data between them, over NVLink where it is present. GPUs that cannot

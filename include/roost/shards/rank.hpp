@@ -41,7 +41,7 @@ class communicator {
 /// (shards.hpp).
 ///
 ///     roost::rank all(communicator, roost::host());  // a roost::communicator
-///     roost::rank all(nccl, roost::cuda{stream});    // an ncclComm_t: one GPU a process
+///     roost::rank gpus(nccl, roost::cuda{stream});   // an ncclComm_t: one GPU a process
 ///     roost::sharded_map map(all, keys, values);     // a range of this process
 ///     map.find(all, queries, results, 0);            // results: of this process's queries
 ///

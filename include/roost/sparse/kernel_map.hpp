@@ -13,7 +13,7 @@ namespace roost {
 ///
 ///     const auto map = roost::submanifold(gpu, index);                 // 3 x 3 x 3
 ///     const auto down = roost::convolution(gpu, index, roost::kernel_shape<3>::cube(2, 2));
-///     down.outputs().coordinates();                                    // the output voxels
+///     down.made_outputs().coordinates();                               // the output voxels
 ///     map.view().neighbour(k, row);                                    // in kernels
 ///
 /// Rows are those of the indices. The map does not refer to the indices after it is built.

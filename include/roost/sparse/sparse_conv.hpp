@@ -18,7 +18,8 @@ namespace roost {
 ///     roost::sparse_conv(cpu, map.view(), {.in = 16, .out = 32}, features, weights,
 ///                        outputs, bias);
 ///     // The transposed convolution.
-///     roost::sparse_conv(cpu, map.transposed(), {.in = 32, .out = 16}, ...);
+///     roost::sparse_conv(cpu, map.transposed(), {.in = 32, .out = 16}, outputs, turned,
+///                        features);
 ///
 /// `map`: view() or transposed() of a kernel_map that has neighbours (not only pairs). `input`: its input
 /// rows of channels.in numbers each, contiguous. `weights`: [offset][in][out], the last fastest: torch's

@@ -160,11 +160,7 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     }
   }
 
-  /// The result of insert_and_find.
-  struct inserted_or_found {
-    insertion what;
-    Value value;  // of the key after the call; the argument if there is no room
-  };
+  using inserted_or_found = roost::inserted_or_found<Value>;
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards. Takes an
   /// entry only if the key is absent.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
@@ -186,10 +182,8 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     return key_slots::erase(lanes, key);
   }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert, insert_or_assign);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert_or_apply, insert_and_find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
  private:

@@ -540,11 +540,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, apply<F>{f}).what;
   }
 
-  /// The result of insert_and_find.
-  struct inserted_or_found {
-    insertion what;
-    Value value;  // of the key after the call; the argument if the table is full
-  };
+  using inserted_or_found = roost::inserted_or_found<Value>;
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
     return insert_and_find(one_lane(), key, value);
@@ -603,12 +599,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return leader == base::no_lane ? false : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(replace);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert, insert_or_assign);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert_or_apply, insert_and_find);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(replace, erase);
 
   // The basis of concurrent_map's bulk calls.
 

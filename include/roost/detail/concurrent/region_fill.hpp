@@ -52,7 +52,7 @@ struct pairs_of_table {
         mine_free |= Table::slot::is_free(word);
         if (!Table::slot::is_there(word)) return;
         const auto item =
-            make_pair(source.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
+            pair_of(source.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
         if (target.region_number(item.key) == region) f(item);
       });
       some_free = team.any(mine_free);
@@ -110,8 +110,7 @@ struct fill_regions {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     using access = std::conditional_t<Team::size == 1, sole_access, team_access>;
     if (source.lack_some()) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const auto region = static_cast<std::uint32_t>(index);
     const std::uint32_t buckets = table.geometry().region_buckets;
     bucket* const there = table.region_of(region);

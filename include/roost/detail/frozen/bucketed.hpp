@@ -89,7 +89,7 @@ template <std::size_t Bytes, class Key, class Value>
 struct bucketed::bucket_of {
   static constexpr int slots = Bytes / (sizeof(Key) + sizeof(Value)) >= 8 ? 8 : 4;
 
-  struct alignas(16) key_block {
+  struct alignas(detail::larger<std::size_t>(16, alignof(Key))) key_block {
     Key key[slots];
   };
   struct value_block {
@@ -110,7 +110,7 @@ template <std::size_t Bytes, class Key>
 struct bucketed::bucket_of<Bytes, Key, none> {
   static constexpr int slots = Bytes / sizeof(Key) >= 8 ? 8 : 4;
 
-  struct alignas(16) key_block {
+  struct alignas(detail::larger<std::size_t>(16, alignof(Key))) key_block {
     Key key[slots];
   };
 
@@ -164,7 +164,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     buckets_[slot / bucket_slots].set(static_cast<int>(slot % bucket_slots), item);
   }
   /// Empties a slot. A bucket of empty slots has not overflowed.
-  ROOST_FN void clear(std::uint64_t slot) const { set(slot, detail::make_pair(empty_key_of(slot), Value{})); }
+  ROOST_FN void clear(std::uint64_t slot) const { set(slot, detail::pair_of(empty_key_of(slot), Value{})); }
 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; a bucket that has not overflowed is
   // the last one.
@@ -319,7 +319,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
       std::max(slots / p.regions, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
   if (attempt > 1) region_slots *= std::pow(1.25, attempt - 1);
   p.region_buckets = static_cast<std::uint32_t>(std::max(1.0, std::ceil(region_slots / bucket::slots)));
-  p.region_of = {detail::seed_of_attempt(options.seed, attempt), p.regions};
+  p.region_of = detail::regions_of<Key>({detail::seed_of_attempt(options.seed, attempt), p.regions});
   return p;
 }
 
@@ -357,7 +357,7 @@ struct bucketed::builder {
     parts.take(memory, target.region_buckets_);
     const std::size_t bytes =
         detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * target.region_buckets_;
-    parts.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
+    parts.buckets = memory.take<bucket>(detail::ceil_div(bytes, sizeof(bucket)));
     parts.owner = reinterpret_cast<std::uint32_t*>(parts.buckets);
     return parts;
   }
@@ -366,8 +366,7 @@ struct bucketed::builder {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const std::size_t region = source.from + index;
     if (source.lack_some()) return;
-    detail::scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = detail::scratch_of(*this, memory);
     detail::region_build(team, *this, region, parts).run();
   }
 
@@ -488,8 +487,8 @@ struct bucketed::builder {
   ROOST_FN static bool finish(bucket& b, std::uint32_t n, bool overflowed) {
     const std::uint32_t empties = slots_of_bucket - n;
     const bool twice = equal_pairs(b.keys) != empties * (empties - 1) / 2;
-    const item first = detail::make_pair(b.keys.key[0], b.value(0));
-    const item second = detail::make_pair(b.keys.key[1], b.value(1));
+    const item first = detail::pair_of(b.keys.key[0], b.value(0));
+    const item second = detail::pair_of(b.keys.key[1], b.value(1));
     const bool less = key_less(second.key, first.key), same = same_key(first.key, second.key);
     const bool swap = (less != overflowed) & !same;
     b.set(0, swap ? second : first);  // no branch: half of the buckets swap

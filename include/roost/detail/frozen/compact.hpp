@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "roost/detail/frozen/bucketed.hpp"

@@ -151,7 +151,9 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
                                                         sizeof(pair<Key, Value>),
                                                         here::formats,
                                                         detail::build_tuning<Place>::compact_region_bytes};
-  return detail::compact_planner(types, n, options.load_factor, parts).run(options.seed, attempt);
+  plan p = detail::compact_planner(types, n, options.load_factor, parts).run(options.seed, attempt);
+  p.region_of = detail::regions_of<Key>(p.region_of);
+  return p;
 }
 
 }  // namespace roost

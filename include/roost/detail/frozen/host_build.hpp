@@ -100,8 +100,7 @@ struct build_unparted {
   }
   template <class Team>
   void operator()(const Team&, std::size_t, std::byte* memory) const {
-    scratch_memory all(memory);
-    scratch(all).run(*counts);
+    scratch_of(*this, memory).run(*counts);
   }
 };
 
@@ -121,8 +120,7 @@ struct fill_units {
     const auto region = static_cast<std::uint32_t>(source.from + index);
     const std::uint64_t count = source.count(region);
     if (count > no_owner) return add_to(*source.counts, false, 0);
-    scratch_memory all(memory);
-    auto [units, fill] = scratch(all);
+    auto [units, fill] = scratch_of(*this, memory);
     fill.table = table.with_region_at(region, units);
     fill.items = source.first(region);
     fill.count = static_cast<std::uint32_t>(count);

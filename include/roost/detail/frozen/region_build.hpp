@@ -44,22 +44,33 @@ struct empty_keys {
   ROOST_FN Key of(std::uint32_t region) const { return region == region_of_first ? second : first; }
 };
 
+template <class Key>
+Key key_number(std::uint64_t number) {
+  Key key;
+  std::memset(static_cast<void*>(&key), 0, sizeof(Key));
+  std::memcpy(static_cast<void*>(&key), &number, smaller(sizeof(Key), sizeof(number)));
+  return key;
+}
+
 /// Finds such two keys. They exist for every hash that does not map all keys to one region.
 template <class Key, class RegionOf>
 empty_keys<Key> find_empty_keys(const RegionOf& region_of) {
-  const auto key_number = [](std::uint64_t number) {
-    Key key;
-    std::memset(static_cast<void*>(&key), 0, sizeof(Key));
-    std::memcpy(static_cast<void*>(&key), &number, smaller(sizeof(Key), sizeof(number)));
-    return key;
-  };
-  empty_keys<Key> result{key_number(0), key_number(0), region_of(key_number(0))};
+  const auto zero = key_number<Key>(0);
+  empty_keys<Key> result{zero, zero, region_of(zero)};
   for (std::uint64_t i = 1; i < 1 << 16; ++i) {
-    result.second = key_number(i);
+    result.second = key_number<Key>(i);
     if (region_of(result.second) != result.region_of_first) return result;
   }
   detail::raise<build_error>(
       {"roost: no two of 65536 keys fall in different regions; is this a constant hash?"});
+}
+
+/// Changes the seed until 0 and 1 are such keys, if a key has one byte: a bool has no third value.
+template <class Key>
+leading_bits regions_of(leading_bits regions) {
+  if constexpr (sizeof(Key) == 1)
+    while (regions(key_number<Key>(0)) == regions(key_number<Key>(1))) ++regions.seed;
+  return regions;
 }
 
 enum class claim { made, duplicate, full };

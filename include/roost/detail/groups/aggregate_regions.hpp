@@ -138,8 +138,7 @@ struct aggregate_regions {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (outcome->overflowed != 0) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     std::uint64_t region = index * count_each;
     if (count_each == 0) {
       region = turns.turn(team, parts.shared, [&] { clear(team, parts); });

@@ -68,8 +68,7 @@ struct add_to_tables {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const Kernel& run = tables.run;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const std::size_t first = index * tile;
     const auto m = static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first));
     fill_words(team, parts.table, slots, no_item);
@@ -115,8 +114,7 @@ struct write_tables {
   }
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
-    scratch_memory all(memory);
-    auto parts = scratch(all);
+    auto parts = scratch_of(*this, memory);
     const std::uint64_t region = tables.run.turns.turn(team, parts.shared);
     auto* const slot = parts.slot;
     tables.find(region, parts);

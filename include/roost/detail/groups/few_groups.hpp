@@ -315,7 +315,7 @@ template <class Key, class Keys>
 std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
   if (n < few_rows::rows_least || n >= ~std::uint32_t{0}) return std::nullopt;  // row numbers have 32 bits
-  if constexpr (std::is_integral_v<Key>) {
+  if constexpr (is_integer<Key>) {
     if (bits <= direct_table<Key>::bits_most && std::size_t{1} << bits <= n / 8) {
       return number_few<Key>(cpu, n, keys, [&] { return direct_table<Key>(bits); }, std::size_t{1} << bits);
     }

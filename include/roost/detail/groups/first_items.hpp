@@ -132,8 +132,7 @@ struct mark_first_items {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     if (outcome->overflowed != 0) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const std::uint64_t begin = begins[region], count = ends[region] - begin;
     if (count == 0) return;
     if (count > tile && region_of.is_frequent(items[begin].key)) {  // numberer::finish_marks() does the rest

@@ -121,8 +121,7 @@ struct find_frequent_keys {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const item_of_sample<Source> items{source, step};
     for_each_of(team, sample, [&](std::uint32_t i) { parts.key[i] = items[i].key; });
     fill_words(team, parts.table, table_slots, no_item);

@@ -82,8 +82,7 @@ struct group_regions {
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     constexpr int per_worker = static_cast<int>(tile) / Team::size;
     if (*overflowed != 0) return;
-    scratch_memory all(memory);
-    pieces parts = scratch(all);
+    pieces parts = scratch_of(*this, memory);
     const std::uint64_t begin = begins[region], count = ends[region] - begin, first = target.firsts[region];
     const bool one_tile = count <= tile;
     if (!sampled && count > std::uint64_t{group_tuning<Place>::tiles_most} * tile) {

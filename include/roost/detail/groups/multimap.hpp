@@ -157,8 +157,7 @@ struct expand_tiles {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const std::uint64_t first = index * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, total - first));
     for_each_of(team, 2, [&](std::uint32_t e) {

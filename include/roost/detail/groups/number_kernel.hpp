@@ -179,8 +179,7 @@ struct number_regions {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     if (outcome->overflowed != 0 || (different && team.any(peek(outcome->copies) != 0))) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const std::uint64_t region = turns.turn(team, parts.shared, [&] {
       if (!one_worker) fill_words(team, parts.slot, slots, none_here);
     });

@@ -78,8 +78,7 @@ struct collect_piece {
   ROOST_FN void operator()(const Team& team, std::size_t i, std::byte* memory) const {
     const std::uint32_t region = regions.pieces[i];
     if (region == regions.no_region) return;
-    scratch_memory all(memory);
-    std::uint32_t* const bits = scratch(all);
+    std::uint32_t* const bits = scratch_of(*this, memory);
     const std::uint64_t piece = i / 2 * regions.crowded, first = larger(regions.begins[region], piece);
     regions.collect(team, first, smaller(regions.ends[region], piece + regions.crowded) - first, bits);
     std::uint32_t* const target = regions.bitmap(region);
@@ -120,8 +119,7 @@ struct write_ascending {
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     const std::uint64_t begin = regions.begins[region], count = regions.ends[region] - begin;
     if (count == 0) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     if (regions.is_crowded(region)) {
       const std::uint32_t* const bitmap = regions.bitmap(region);
       for_each_of(team, words, [&](std::uint32_t w) { parts.bits[w] = bitmap[w]; });

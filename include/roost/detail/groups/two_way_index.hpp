@@ -29,7 +29,7 @@ struct number_by_key {
   const Key* keys;
   const std::uint32_t* numbers;
   ROOST_FN auto operator()(std::size_t i) const {
-    return make_pair(in_order<Key>::number(keys[numbers[i]]), numbers[i]);
+    return pair_of(in_order<Key>::number(keys[numbers[i]]), numbers[i]);
   }
 };
 
@@ -47,7 +47,7 @@ struct write_sorted {
 /// Throws for keys without an order.
 template <class Key>
 void check_order(index_order order, const char* where) {
-  if (order == index_order::by_key && !std::is_integral_v<Key>)
+  if (order == index_order::by_key && !is_integer<Key>)
     detail::raise<invalid_argument>({where,
                                      ": keys that are not integers cannot be put in order by_key; take "
                                      "first_occurrence or any"});
@@ -148,7 +148,7 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
                      : select_numbers<std::uint32_t>(place, batch.size, is_new{indices.data(), ~0u});
     check(fresh.size());
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
-    if constexpr (std::is_integral_v<Key>) {
+    if constexpr (is_integer<Key>) {
       if (order == index_order::by_key) result.keys = sort_by_key(place, batch.keys, fresh);
     }
     if (order == index_order::any)
@@ -227,7 +227,7 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
   const bool sorts = wanted.order == index_order::by_key;
   std::vector<std::uint32_t> order(size), position(size);
   std::iota(order.begin(), order.end(), 0u);
-  if constexpr (std::is_integral_v<Key>) {
+  if constexpr (is_integer<Key>) {
     if (sorts)
       std::sort(order.begin(), order.end(), [&](auto a, auto b) { return few.keys[a] < few.keys[b]; });
   }
@@ -262,7 +262,7 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
       if (wanted.order == index_order::first_occurrence)
         return distinct_by_first(place, sequence, wanted.first, where);
     }
-    if constexpr (std::is_integral_v<key>) {
+    if constexpr (is_integer<key>) {
       if (wanted.order == index_order::by_key && !wanted.first)
         return unique_keys<key, Place>{distinct_by_key(place, sequence, where), {}, {}, {}};
     }

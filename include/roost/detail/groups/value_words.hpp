@@ -13,7 +13,7 @@ enum class word_operation { none, add, add_floats, least, bits_or, bits_xor };
 
 template <class F, class Value>
 constexpr word_operation word_operation_of = [] {
-  constexpr bool integer = std::is_integral_v<Value> && !std::is_same_v<Value, bool> && sizeof(Value) <= 8;
+  constexpr bool integer = is_integer<Value> && !std::is_same_v<Value, bool>;
   constexpr bool fraction = std::is_same_v<Value, float> || std::is_same_v<Value, double>;
   if (std::is_same_v<F, plus>) {
     return integer ? word_operation::add : fraction ? word_operation::add_floats : word_operation::none;

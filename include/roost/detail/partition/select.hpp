@@ -29,8 +29,7 @@ struct select_tiles {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     std::uint32_t* const before = parts.before;
     const std::uint64_t index = turns.turn(team, parts.shared), first = index * tile;
     const auto count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, n - first));

@@ -292,8 +292,7 @@ struct scatter_tiles {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
     if (unless != nullptr && *unless != 0) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     if constexpr (looks_back) {
       tile = earlier_teams(cursors.begun).turn(team, parts.shift_by);
       if (tiles.parent != nullptr && tiles.parent[tile] == tile_map::no_parent) return;
@@ -473,8 +472,7 @@ struct restore_tiles {
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
     constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     if (unless != nullptr && *unless != 0) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const tile_range range = locate(tiles, tile, tile_items<Place, Item>);
     [[maybe_unused]] const held_items<per_worker, Team, const std::uint16_t*> position(
         team, back.position, range.first, range.count);

@@ -79,7 +79,17 @@
 
 namespace roost::detail {
 
-__extension__ typedef unsigned __int128 uint128;  // ISO C++ has none
+// ISO C++ has neither, and takes them for no numbers; GNU's dialect does.
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+
+template <class T>
+constexpr bool is_number = std::is_arithmetic_v<T> || std::is_same_v<T, int128> || std::is_same_v<T, uint128>;
+template <class T>
+constexpr bool is_integer = std::is_integral_v<T> && sizeof(T) <= 8;  // the same in both
+
+/// Every array of a place and all scratch memory is aligned so: no key and no value may need more.
+inline constexpr std::size_t alignment_most = 64;
 
 template <class T>
 ROOST_FN constexpr T smaller(T a, T b) {

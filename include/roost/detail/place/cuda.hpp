@@ -176,7 +176,7 @@ __global__ void for_each_kernel(std::size_t n, const F f) {
 template <class Kernel, class... Report>
 __global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>)
     team_kernel(const Kernel kernel, const Report... report) {
-  extern __shared__ __align__(16) std::byte shared[];
+  extern __shared__ __align__(alignment_most) std::byte shared[];
   kernel(block_team<Kernel::threads>{}, std::size_t{blockIdx.x}, shared);
   (report.tell(), ...);
 }
@@ -213,7 +213,7 @@ template <int Threads, class... Kernels>
 __global__ void __launch_bounds__(Threads, in_turn_blocks)
     stages_kernel(std::uint32_t* barrier, const cuda_report report, const stage<Kernels>... stages) {
 #if ROOST_ON_DEVICE
-  extern __shared__ __align__(16) std::byte shared[];
+  extern __shared__ __align__(alignment_most) std::byte shared[];
   const block_team<Threads> team;
   bool behind = false;  // some stage ran since the last wait
   const auto run = [&](const auto& mine) {

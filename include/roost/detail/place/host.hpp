@@ -246,7 +246,7 @@ class host_scratch {
   const host& place_;
   std::size_t bytes_;
   void* memory_;
-  alignas(64) std::byte small_[16 << 10];
+  alignas(alignment_most) std::byte small_[16 << 10];
 };
 
 }  // namespace detail

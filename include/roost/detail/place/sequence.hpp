@@ -32,7 +32,12 @@ struct sequence {
   std::size_t count;
 
   std::size_t size() const { return count; }
-  ROOST_FN decltype(auto) operator[](std::size_t i) const { return first[i]; }
+  using value = std::iter_value_t<Iterator>;
+  using read = decltype(std::declval<Iterator>()[0]);  // a proxy, as of std::vector<bool>, is no key
+  ROOST_FN std::conditional_t<std::is_same_v<std::remove_cvref_t<read>, value>, read, value> operator[](
+      std::size_t i) const {
+    return first[i];
+  }
 };
 
 /// Memory of a place whose class wraps the pointer to it, as thrust::device_vector does.
@@ -70,8 +75,7 @@ auto as_sequence(const Range& range) {
     using element = std::remove_reference_t<decltype(*data_of(range))>;
     return sequence<const element*>{data_of(range), static_cast<std::size_t>(std::ranges::size(range))};
   } else if constexpr (std::ranges::random_access_range<const Range>) {
-    const auto first = std::ranges::begin(range);
-    return sequence<std::remove_const_t<decltype(first)>>{first,
+    return sequence<std::ranges::iterator_t<const Range>>{std::ranges::begin(range),
                                                           static_cast<std::size_t>(std::ranges::size(range))};
   } else {
     return range;  // computed, or anything else with size() and operator[] that can be copied to the place
@@ -148,7 +152,7 @@ using sequence_as_of = decltype(sequence_as<T>(std::declval<const Range&>()));
 
 template <class Key, class First, class... Rest>
 constexpr bool changes_first_key() {
-  if constexpr (std::is_arithmetic_v<First>) {
+  if constexpr (is_number<First>) {
     return std::is_floating_point_v<First> || sizeof(First) > sizeof(Key);
   } else if constexpr (sizeof...(Rest) != 0 && !std::is_convertible_v<First, Key>) {  // lanes come first
     return changes_first_key<Key, Rest...>();
@@ -161,7 +165,8 @@ constexpr bool changes_first_key() {
 /// integer for an integer key. Such calls are deleted: convert the key first. (In bulk, a range of ints is
 /// also refused for unsigned keys; here ints are allowed, because literals are ints.)
 template <class Key, class... Arguments>
-concept changes_the_key = std::is_integral_v<Key> && changes_first_key<Key, Arguments...>();
+concept changes_the_key =
+    is_number<Key> && !std::is_floating_point_v<Key> && changes_first_key<Key, Arguments...>();
 
 }  // namespace roost::detail
 
@@ -171,3 +176,6 @@ concept changes_the_key = std::is_integral_v<Key> && changes_first_key<Key, Argu
   template <class... Arguments>                                \
     requires roost::detail::changes_the_key<Key, Arguments...> \
   void name(const Arguments&... convert_the_key_first) const = delete
+#define ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(one, other) \
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(one);              \
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(other)

@@ -369,6 +369,13 @@ std::size_t scratch_bytes_of(const Kernel& kernel) {
   return counted.used();
 }
 
+/// What a kernel takes of its scratch.
+template <class Kernel>
+ROOST_FN auto scratch_of(const Kernel& kernel, std::byte* memory) {
+  scratch_memory all(memory);
+  return kernel.scratch(all);
+}
+
 /// How many teams a multiprocessor should run at once, if a kernel (or an answer of a bulk call) specifies
 /// it.
 template <class Kernel>
@@ -405,41 +412,25 @@ ROOST_FN T peek(const T& word) {
 #endif
 }
 
-template <class T>
-ROOST_FN T fetch_add(T& word, T amount) {
+// Each changes a word, and returns what it was.
 #if ROOST_ON_DEVICE
-  return atomicAdd(atomic_at(word), amount);
+#define ROOST_CHANGE_WORD(name, on_gpu, on_host) \
+  template <class T>                             \
+  ROOST_FN T name(T& word, T value) {            \
+    return on_gpu(atomic_at(word), value);       \
+  }
 #else
-  return __atomic_fetch_add(&word, amount, __ATOMIC_RELAXED);
+#define ROOST_CHANGE_WORD(name, on_gpu, on_host)    \
+  template <class T>                                \
+  ROOST_FN T name(T& word, T value) {               \
+    return on_host(&word, value, __ATOMIC_RELAXED); \
+  }
 #endif
-}
-
-template <class T>
-ROOST_FN T fetch_or(T& word, T bits) {
-#if ROOST_ON_DEVICE
-  return atomicOr(atomic_at(word), bits);
-#else
-  return __atomic_fetch_or(&word, bits, __ATOMIC_RELAXED);
-#endif
-}
-
-template <class T>
-ROOST_FN T exchange(T& word, T desired) {
-#if ROOST_ON_DEVICE
-  return atomicExch(atomic_at(word), desired);
-#else
-  return __atomic_exchange_n(&word, desired, __ATOMIC_RELAXED);
-#endif
-}
-
-template <class T>
-ROOST_FN T fetch_and(T& word, T bits) {
-#if ROOST_ON_DEVICE
-  return atomicAnd(atomic_at(word), bits);
-#else
-  return __atomic_fetch_and(&word, bits, __ATOMIC_RELAXED);
-#endif
-}
+ROOST_CHANGE_WORD(fetch_add, atomicAdd, __atomic_fetch_add)
+ROOST_CHANGE_WORD(fetch_and, atomicAnd, __atomic_fetch_and)
+ROOST_CHANGE_WORD(fetch_or, atomicOr, __atomic_fetch_or)
+ROOST_CHANGE_WORD(exchange, atomicExch, __atomic_exchange_n)
+#undef ROOST_CHANGE_WORD
 
 template <class T>
 ROOST_FN void fetch_max(T& word, std::type_identity_t<T> value) {

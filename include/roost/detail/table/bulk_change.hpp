@@ -85,8 +85,7 @@ struct put_tiles {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const std::uint32_t number =
         list.tiles == nullptr ? static_cast<std::uint32_t>(index) : list.tiles[index];
     if (team.rank() == 0) {
@@ -103,7 +102,7 @@ struct put_tiles {
     const auto put = [&](const auto& key, const value& v) {
       const insertion what = table.put(key, v, change);
       inserted += what == insertion::inserted;
-      if (what == insertion::full) left.add(make_pair(key, v));
+      if (what == insertion::full) left.add(pair_of(key, v));
     };
     for_each_of(team, n, [&](std::uint32_t i) {
       if constexpr (ahead != 0) {

@@ -39,8 +39,7 @@ class lookups {
   ROOST_FN bool contains(const Lanes&, const Key& key) const {
     return contains(key);
   }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(find, contains);
 
   /// Prefetches what the first step of a lookup of this key reads. Does nothing on a GPU, where other threads
   /// hide the latency.

@@ -44,7 +44,7 @@ class slot_iterator {
   using reference = value_type;
 
   slot_iterator(const Ref* table, std::uint64_t slot) : table_(table), slot_(slot) { skip(); }
-  value_type operator*() const { return make_pair(table_->key_at(slot_), table_->value_at(slot_)); }
+  value_type operator*() const { return pair_of(table_->key_at(slot_), table_->value_at(slot_)); }
   slot_iterator& operator++() {
     ++slot_;
     skip();

@@ -96,8 +96,7 @@ struct place_missing {
     constexpr std::uint32_t lanes = Team::near_size;
     constexpr std::size_t of_team = tile<typename Team::place>;
     const auto rank = static_cast<std::uint32_t>(team.rank());
-    scratch_memory all(memory);
-    chosen_key* const chosen = scratch(all) + rank / lanes * lanes * few;
+    chosen_key* const chosen = scratch_of(*this, memory) + rank / lanes * lanes * few;
     const std::size_t end = smaller<std::size_t>((index + 1) * of_team, table.slots.buckets);
     std::uint64_t evictions = 0;
     for (std::size_t first = index * of_team + rank / lanes * near_buckets<Team>; first < end;

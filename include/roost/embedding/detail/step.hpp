@@ -61,8 +61,7 @@ struct settle_claims {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (how.given == nullptr && *claimed.any == 0) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     for_each_of(team, 4, [&](std::uint32_t c) { parts.counts[c] = 0; });
     team.sync();
     const std::size_t first = index * tile;

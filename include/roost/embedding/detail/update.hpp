@@ -69,8 +69,7 @@ struct sum_gradients {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    scratch_memory all(memory);
-    pieces mine = scratch(all);
+    pieces mine = scratch_of(*this, memory);
     const std::uint32_t rank = static_cast<std::uint32_t>(team.rank()), lane = rank % lanes,
                         group = rank / lanes;
     mine.squares += group * tile * lanes;

@@ -62,7 +62,7 @@ class sharded_files {
 
   /// Appends the pairs of a shard's file.
   template <class Key, class Value>
-  void read(std::uint32_t shard, std::vector<Key>& keys, std::vector<Value>& values) const {
+  void read(std::uint32_t shard, vector_of<Key>& keys, vector_of<Value>& values) const {
     const path file = file_of(shard);
     file_reader source(file, sharded_head::mark);
     const sharded_head mine = head_of(source, file);
@@ -288,12 +288,12 @@ auto load_shards(const Shards& shards, const std::filesystem::path& folder, cons
   auto all_values = make_each<Shards, array<Value, place_type>>(shards);
   shards.run([&](auto& me) {
     const place_type& place = me.place();
-    std::vector<Key> keys;
-    std::vector<Value> values;
+    vector_of<Key> keys;
+    vector_of<Value> values;
     for (std::uint32_t shard = me.number(); shard < files.head().shards; shard += me.count())
-      files.read(shard, keys, values);
-    of_shard<Shards>(all_keys, me) = copy_to(place, keys);
-    of_shard<Shards>(all_values, me) = copy_to(place, values);
+      files.read<Key, Value>(shard, keys, values);
+    of_shard<Shards>(all_keys, me) = copy_of<Key>(place, keys);
+    of_shard<Shards>(all_values, me) = copy_of<Value>(place, values);
   });
   auto result = build(files.head(), all_keys, all_values);
   files.check_pairs(result.size());

@@ -198,8 +198,7 @@ struct answer_frequent {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     const std::uint64_t first = index * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
     const auto put = [this, rank = parts.rank, first](std::uint64_t i, std::uint32_t number) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <bit>
-#include <optional>
 
 #include "roost/frozen_multimap.hpp"
 #include "roost/shards/detail/queries.hpp"

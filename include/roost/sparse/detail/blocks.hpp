@@ -201,8 +201,7 @@ struct measure_box {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    scratch_memory all(memory);
-    std::uint32_t* const of_team = scratch(all);
+    std::uint32_t* const of_team = scratch_of(*this, memory);
     for_each_of(team, numbers + 1, [&](std::uint32_t k) { of_team[k] = k < numbers ? ~0u : 0; });
     team.sync();
     // The minimum of each axis, and of the inverted bits: scratch words hold minimums, and the state's words
@@ -334,8 +333,7 @@ struct compare_superblocks {
                         first = static_cast<std::uint32_t>(index) / parts * tile,
                         part = static_cast<std::uint32_t>(index) % parts;
     if (first >= count) return;
-    scratch_memory all(memory);
-    const pieces others = scratch(all);
+    const pieces others = scratch_of(*this, memory);
     const detail::grid<D>& grid = table.grid();
     constexpr int per_worker = static_cast<int>(tile) / Team::size;
     const std::uint32_t n = smaller(tile, count - first);
@@ -478,8 +476,7 @@ struct number_blocks {
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     const index_state<D>& state = *table.state;
     if (state.failed != 0 || state.blocks > most) return;
-    scratch_memory all(memory);
-    const pieces parts = scratch(all);
+    const pieces parts = scratch_of(*this, memory);
     std::uint32_t* const before = parts.before;
     const std::uint64_t turn = turns.turn(team, parts.shared), first = turn * tile;
     if (first >= state.blocks) return;  // and so do all later teams

@@ -25,7 +25,7 @@ template <class Table>
 struct pair_of_slot {
   Table table;
   ROOST_FN auto operator[](std::size_t slot) const {
-    return make_pair(table.key_at(slot), table.value_at(slot));
+    return pair_of(table.key_at(slot), table.value_at(slot));
   }
 };
 

@@ -54,7 +54,6 @@ class staging<host> {
 template <>
 class staging<cuda> {
  public:
-  /// A buffer can be read 16 bytes at a time.
   staging(const cuda& place, std::size_t bytes) : staging(place, bytes, device_guard(place.device())) {}
 
   /// Later work on the stream also waits for the copies of an each() that has thrown.
@@ -97,7 +96,7 @@ class staging<cuda> {
   };
 
   staging(const cuda& place, std::size_t bytes, const device_guard&)
-      : place_(place), bytes_(ceil_div<std::size_t>(bytes, 16) * 16), buffers_(place, buffers * bytes_) {}
+      : place_(place), bytes_(bytes + -bytes % alignment_most), buffers_(place, buffers * bytes_) {}
 
   const cuda place_;
   const std::size_t bytes_;

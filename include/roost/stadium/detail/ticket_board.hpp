@@ -303,8 +303,7 @@ class ticket_board::reader {
 
   /// True if the key is present.
   ROOST_FN bool contains(const Key& key) const { return slot_of(key) != no_slot; }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(find, contains);
 
   /// Splits keys by the leading bits of their hash, which is the order of the regions.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
@@ -630,11 +629,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return put<among_all>(key, value, apply<F>{f});
   }
 
-  /// The result of insert_and_find.
-  struct inserted_or_found {
-    insertion what;
-    Value value;  // of the key after the call; the argument if the table is full
-  };
+  using inserted_or_found = roost::inserted_or_found<Value>;
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
     inserted_or_found result{insertion::full, value};
@@ -655,12 +650,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return result;
   }
 
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_new);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert_new, insert);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert_or_assign, insert_or_apply);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(insert_and_find, erase);
 
   // What to do about a present key, while its guard is held. (repeatable: idempotent.)
 

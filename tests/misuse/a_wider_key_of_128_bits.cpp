@@ -1,0 +1,5 @@
+// says: use of deleted function
+#include <roost/roost.hpp>
+
+__extension__ typedef __int128 wide;
+bool there(const roost::concurrent_map<std::uint64_t, int>& map, wide key) { return map.ref().contains(key); }
