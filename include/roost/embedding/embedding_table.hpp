@@ -36,9 +36,10 @@ struct embedding_entries {
 ///     table.find(gpu, {.ids = ids}, slots, rows);     // an evaluation
 ///
 /// `Value`: float, bfloat16 or float16, the type of weights; the optimizer's state is floats. Calls are
-/// asynchronous on cuda unless they say otherwise, and can be captured in graphs. Only const calls may
-/// overlap. A table allows up to 2^32 - 1 steps. A slot is the number of a row; it belongs to its key until
-/// insert, assign, erase or restore give it to another one.
+/// asynchronous on cuda unless they say otherwise, and can be captured in graphs. A call that throws
+/// invalid_argument or out_of_memory has changed nothing. Only const calls may overlap. A table allows up to
+/// 2^32 - 1 steps. A slot is the number of a row; it belongs to its key until insert, assign, erase or
+/// restore give it to another one.
 ///
 /// With options.cached_rows, there may be more rows than fit in memory of the place.
 ///
@@ -62,8 +63,7 @@ class embedding_table {
 
   /// A training step: writes the slot of each id, ~0 for an id without a row; new keys get rows. `slots`: one
   /// for each id, in memory of the place. `running`: how many steps before this one still expect an update;
-  /// their keys keep their rows, too. Throws invalid_argument for spans of wrong sizes, and out_of_memory:
-  /// then keys that have rows count as looked up, and new keys have got no rows.
+  /// their keys keep their rows, too. Throws invalid_argument for spans of wrong sizes, and out_of_memory.
   void insert(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
               std::uint32_t running = 0) {
     step(place, batch, slots, {.running = running});
@@ -183,8 +183,11 @@ class embedding_table {
   detail::embedding_state state(const Place& place) const { return detail::read_one(place, view().state); }
   void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             detail::step_kind<Value> how);
+  static evicted_keys room_for(const Place& place, std::size_t n) {
+    return {array<std::int64_t, Place>(place, n), array<std::uint16_t, Place>(place, n)};
+  }
   template <class Keys>
-  evicted_keys keys_of(const Place& place, const Keys& keys, std::size_t n) const;
+  evicted_keys keys_of(const Place& place, const Keys& keys, evicted_keys result) const;
 
   detail::embedding_memory<Place, Value> memory_;
 };

@@ -49,7 +49,8 @@ struct embedding_rows {
 /// 1994).
 struct row_cache {
   static constexpr std::uint32_t line = 32, lines_of_region = 128, again = 256;
-  static constexpr std::uint32_t waits = ~0u;  // in embedding_rows::where: for fetch_rows
+  static constexpr std::uint32_t regions_most = 4095;  // the scan of their counts then takes no memory
+  static constexpr std::uint32_t waits = ~0u;          // in embedding_rows::where: for fetch_rows
 
   std::uint64_t slots = 0;
   std::uint32_t lines = 0, regions = 0;
