@@ -396,7 +396,7 @@ TEST(concurrent_large_values_calls, misuse) {
 
 TEST(concurrent_large_values_calls, a_refusal_of_memory_loses_nothing) {
   for (const bool grows : {true, false})
-    expect_refusals_of_map<types<u32, linked<u64, 2>>>({.grows = grows}, grows);
+    expect_refusals_of_map<types<u32, linked<u64, 2>>>({.grows = grows}, grows, sanitized ? 1000 : 3000);
 }
 
 template <class Ref>

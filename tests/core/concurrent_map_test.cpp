@@ -610,7 +610,8 @@ TEST(concurrent_map_calls, misuse) {
 }
 
 TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
-  for (const bool grows : {true, false}) expect_refusals_of_map<types<u32, u32>>({.grows = grows}, grows);
+  for (const bool grows : {true, false})
+    expect_refusals_of_map<types<u32, u32>>({.grows = grows}, grows, sanitized ? 2000 : 6000);
 }
 
 TEST(concurrent_map_calls, the_sample_of_a_batch_and_the_rest_are_the_batch) {

@@ -158,13 +158,13 @@ struct is_old {
   }
 };
 
-/// Every call that changes a map in bulk, refused memory; `grows`: the map has room for few of the pairs.
+/// Every call that changes a map in bulk, refused memory; `grows`: the map has room for few of n pairs.
 template <class T>
-void expect_refusals_of_map(const typename T::map::options& options, bool grows) {
+void expect_refusals_of_map(const typename T::map::options& options, bool grows, std::size_t n) {
   using key = typename T::key;
   using value = typename T::value;
   using map = typename T::map;
-  const std::size_t few = 1000, n = sanitized ? 4000 : 12000;
+  const std::size_t few = n / 12;
   const auto keys = upload(from_numbers<key>(multiples(n, 2654435761, 1)));
   const auto values = upload(from_numbers<value>(multiples(n, 1, 10000))),
              old_values = upload(from_numbers<value>(multiples(n, 1, 1)));
@@ -187,7 +187,7 @@ void expect_refusals_of_map(const typename T::map::options& options, bool grows)
     SCOPED_TRACE(name);
     expect_refusals(may, make, call, state);
   };
-  for (const path way : {path::automatic, path::direct, path::regional}) {
+  for (const path way : {path::automatic, path::direct, path::regional, path::streamed}) {
     SCOPED_TRACE("path " + std::to_string(static_cast<int>(way)));
     const roost::bulk_options how{.path = way};
     expect("insert", refused::part, [&](auto& place, map& m) { m.insert(place, keys, values, how); });
