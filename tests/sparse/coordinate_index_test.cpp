@@ -440,6 +440,31 @@ TEST(coordinate_index_rebuild, takes_the_place_of_what_was_there) {
   }
 }
 
+TEST(coordinate_index_rebuild, that_is_refused_memory_leaves_an_empty_index) {
+  constexpr std::size_t capacity = on_host ? 5000 : 500000;  // enough to sort superblocks
+  const auto first = upload(random_voxels<3>(1500, 1, 20)), second = upload(random_voxels<3>(3000, 2, 20));
+  for (const auto row_order : {order::block, order::input}) {
+    expect_refusals(
+        refused::empties,
+        [&](const place_type& place) {
+          return index_of<3>(place, first, {.order = row_order, .capacity = capacity});
+        },
+        [&](const place_type& place, index_of<3>& index) {
+          index.rebuild_async(place, second);
+          index.finish(place);
+        },
+        [&](const place_type& place, const index_of<3>& index) {
+          auto found = filled<u32>(second.size(), 0);
+          index.find(place, second, found, ~u32{0});
+          auto rows = download(found);
+          for (u32& row : rows) ++row;  // 0: absent
+          rows.push_back(static_cast<u32>(index.size()));
+          EXPECT_TRUE(index.valid(place));
+          return rows;
+        });
+  }
+}
+
 TEST(coordinate_index_rebuild, that_does_not_fit_is_empty_and_says_so) {
   const voxels<3> good = random_voxels<3>(3000, 1, 20);
   index_of<3> index(test_place(), upload(good), {.capacity = 3000});

@@ -555,6 +555,31 @@ TEST(kernel_map_rebuild, follows_an_index_without_a_wait) {
                                         {"kernel_map::rebuild_async", "options.capacity"});
 }
 
+TEST(kernel_map_rebuild, that_is_refused_memory_leaves_an_empty_map) {
+  const auto index_with = [](std::size_t n) {
+    return index_of<3>(test_place(), upload(random_voxels<3>(n, n, 20)), {.capacity = 3000});
+  };
+  const index_of<3> first = index_with(1000), second = index_with(2900);
+  const auto expect = [&](const auto& make) {
+    expect_refusals(
+        refused::empties, make,
+        [&](const place_type& place, map_of<3>& map) {
+          map.rebuild_async(place, second);
+          map.finish(place);
+        },
+        [](const place_type& place, const map_of<3>& map) {
+          std::vector<u64> state{map.input_size(), map.output_size(), map.pairs(), 0, 0};
+          for (const u32 row : download(map.input_rows())) state[3] = state[3] * 31 + row;
+          for (const u32 row : download(map.output_rows())) state[4] = state[4] * 31 + row;
+          EXPECT_TRUE(map.valid(place));
+          return state;
+        });
+  };
+  const kernel_map_options<3> chosen{.pairs = true, .inverse = true};
+  expect([&](auto& place) { return roost::submanifold(place, first, {}, chosen); });
+  expect([&](auto& place) { return roost::convolution(place, first, kernel_shape<3>::cube(3, 2), chosen); });
+}
+
 TEST(kernel_map_rebuild, says_what_did_not_fit) {
   index_of<3> index(test_place(), {.capacity = 1000});
   auto map = roost::submanifold(test_place(), index, {}, {.pairs = true, .pairs_capacity = 5000});

@@ -214,6 +214,20 @@ class voxel_table {
       build_points(place, source);
   }
 
+  /// coordinate_index::rebuild_async.
+  template <class Source>
+  void refill(const Place& place, const Source& source) try {
+    fill(place, source);
+  } catch (...) {
+    clear(place);
+    throw;
+  }
+  void clear(const Place& place) {
+    inputs_ = 0;
+    place.fill(memory_.data(), 0, memory_.bytes());
+    take_over({});
+  }
+
   void finish(const Place& place) {
     if (!is_fixed()) return;
     state counted = look(place);

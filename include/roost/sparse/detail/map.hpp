@@ -249,8 +249,16 @@ class neighbour_table {
           {"roost::kernel_map::rebuild_async: the map must have been made from this index, "
            "or one of its capacity (options.capacity of coordinate_index)"});
     }
-    if (made_) make_outputs(place, inputs);
-    make(place, inputs, made_ ? *made_ : inputs);
+    try {
+      if (made_) make_outputs(place, inputs);
+      make(place, inputs, made_ ? *made_ : inputs);
+    } catch (...) {
+      if (made_) made_->table_.clear(place);
+      place.fill(sizes_.data(), 0, sizes_.bytes());
+      place.fill(pair_begins_.data(), 0, pair_begins_.bytes());
+      inputs_ = outputs_ = pairs_ = 0;
+      throw;
+    }
   }
 
   void finish(const Place& place) {
