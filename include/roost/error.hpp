@@ -56,34 +56,29 @@ template <class Error>
 }  // namespace detail
 
 /// Base class of all exceptions that roost throws on purpose.
-class error : public std::runtime_error {
- public:
+struct error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// The arguments of a call are invalid: a load factor of 0, or results shorter than the queries. Nothing was
 /// changed.
-class invalid_argument : public error {
- public:
+struct invalid_argument : error {
   using error::error;
 };
 
 /// An allocation failed. The message says how much was requested and how much was available. The table is as
-/// it was before the call.
-class out_of_memory : public error {
- public:
+/// it was before the call, unless the call says otherwise.
+struct out_of_memory : error {
   using error::error;
 };
 
 /// A CUDA call failed, or there is no device. The message names the call.
-class device_error : public error {
- public:
+struct device_error : error {
   using error::error;
 };
 
 /// A build gave up after all its restarts. This does not happen with the default options and real keys.
-class build_error : public error {
- public:
+struct build_error : error {
   using error::error;
 };
 
@@ -99,8 +94,7 @@ class rank_error : public error {
 };
 
 /// A file cannot be written or read, or has the wrong contents. The message names the file.
-class file_error : public error {
- public:
+struct file_error : error {
   using error::error;
 };
 

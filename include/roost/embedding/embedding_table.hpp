@@ -105,6 +105,7 @@ class embedding_table {
   struct evicted_keys {
     array<std::int64_t, Place> ids;
     array<std::uint16_t, Place> features;
+    explicit evicted_keys(const Place& place, std::size_t n = 0) : ids(place, n), features(place, n) {}
   };
   /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. If a key has several rows,
   /// the last one counts. Only for new keys, the optimizer's state starts again. This is a step, like
@@ -183,9 +184,6 @@ class embedding_table {
   detail::embedding_state state(const Place& place) const { return detail::read_one(place, view().state); }
   void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             detail::step_kind<Value> how);
-  static evicted_keys room_for(const Place& place, std::size_t n) {
-    return {array<std::int64_t, Place>(place, n), array<std::uint16_t, Place>(place, n)};
-  }
   template <class Keys>
   evicted_keys keys_of(const Place& place, const Keys& keys, evicted_keys result) const;
 

@@ -127,17 +127,16 @@ class slot_table {
     return noting_erased([&] { return place.sum(capacity(), erase_slot_if<Table, F>{table, f}); });
   }
 
-  /// `along(table)` is called once, before a table with enough room replaces this one. If it throws, nothing
-  /// has changed.
-  template <class Along = std::identity>
-  void reserve(const Place& place, std::size_t n, const Along& along = {}) {
+  /// What moves with the keys: called with their new table, before it replaces this one; it may throw.
+  using companion = std::function<void(const table_type&)>;
+
+  void reserve(const Place& place, std::size_t n, const companion& along = {}) {
     count_slots(place);
-    if (n <= most_->live || n - most_->live <= room()) return static_cast<void>(along(table()));
+    if (n <= most_->live || n - most_->live <= room()) return along ? along(table()) : void();
     move_to(place, std::max(static_cast<double>(n), limit()), false, along);
   }
 
-  template <class Along = std::identity>
-  void move_to(const Place& place, double n, bool other_hash = false, const Along& along = {}) {
+  void move_to(const Place& place, double n, bool other_hash = false, const companion& along = {}) {
     if (!move(place, n, other_hash, along)) {
       raise<build_error>({"roost::concurrent_map: the keys found no room in a table for ", n,
                           "; rehash for more, or make the map with another seed"});
@@ -384,8 +383,7 @@ class slot_table {
   /// Moves all keys to a table with room for n keys or, without n, to one of the same size; by region if the
   /// hash function may stay the same. Without n, refs of a map that does not grow stay valid. Returns false
   /// if the keys found no room, or if there was no memory for a table of the same size.
-  template <class Along = std::identity>
-  bool move(const Place& place, std::optional<double> n, bool other_hash, const Along& along = {}) try {
+  bool move(const Place& place, std::optional<double> n, bool other_hash, const companion& along = {}) try {
     const table_type old = table();
     const std::size_t live = size(place);
     if (borrowed_ != nullptr && n && *n > limit()) {
@@ -416,7 +414,7 @@ class slot_table {
         good = place.sum(old.capacity(), copy_slot<table_type>{old, target}) == 0;
       }
       if (!good) continue;
-      along(target);
+      if (along) along(target);
       if (borrowed_ != nullptr || refs_stay) {
         place.copy(buckets(), memory.data(), memory.bytes());
       } else {

@@ -332,10 +332,8 @@ inline device_memory_pool& device_memory_pool::of(int device) {
 
 inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream) {
   void* memory = nullptr;
-  if (cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess) {
-    if (is_short_) is_short_ = false;
-    return memory;
-  }
+  is_short_ = false;
+  if (cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   // Memory that the pool keeps may be what this allocation lacks.
   static_cast<void>(cudaStreamSynchronize(stream));

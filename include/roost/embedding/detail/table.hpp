@@ -63,7 +63,7 @@ auto embedding_table<Place, Value>::assign(const Place& place, const embedding_b
   const std::size_t most = evicted.empty() ? 0 : n;
   array<std::uint32_t, Place> slots(place, n);
   array<detail::embedding_key, Place> keys(place, most);
-  evicted_keys result = room_for(place, most);
+  evicted_keys result(place, most);
   step(place, batch, slots.span(),
        {.running = running,
         .given = rows.data(),
@@ -88,7 +88,7 @@ template <class Place, class Value>
 auto embedding_table<Place, Value>::take_evicted(const Place& place) -> evicted_keys {
   detail::embedding_state now = state(place);
   const auto n = detail::smaller<std::uint64_t>(now.remembered, options().keep_evicted);
-  evicted_keys result = keys_of(place, view().remembered, room_for(place, n));
+  evicted_keys result = keys_of(place, view().remembered, evicted_keys(place, n));
   now.forgotten += now.remembered - n;
   now.remembered = 0;
   detail::write_one(place, view().state, now);
@@ -101,7 +101,7 @@ embedding_entries<Place> embedding_table<Place, Value>::entries(const Place& pla
   const detail::embedding_slots& table = view().slots;
   auto slots = detail::select_numbers<std::uint32_t>(place, capacity(), detail::has_row{table, since});
   const std::size_t n = slots.size();
-  evicted_keys keys = keys_of(place, detail::keys_of_slots{table, slots.data()}, room_for(place, n));
+  evicted_keys keys = keys_of(place, detail::keys_of_slots{table, slots.data()}, evicted_keys(place, n));
   array<std::uint32_t, Place> steps(place, n);
   array<std::uint64_t, Place> scores(place, table.scores != nullptr ? n : 0);
   detail::write_numbers(place, n, detail::gather<std::uint32_t>{table.steps, slots.data()}, steps.data());
