@@ -60,8 +60,7 @@ struct error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The arguments of a call are invalid: a load factor of 0, or results shorter than the queries. Nothing was
-/// changed.
+/// Arguments are invalid: a load factor of 0, or results shorter than the queries. Nothing was changed.
 struct invalid_argument : error {
   using error::error;
 };

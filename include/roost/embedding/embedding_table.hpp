@@ -10,8 +10,7 @@
 #include "roost/place.hpp"
 
 /// \file
-/// Learned rows of numbers by key: a table with a fixed number of rows, in which new keys take the rows
-/// of others.
+/// Learned rows by key: a table with a fixed number of rows, in which new keys take the rows of others.
 
 namespace roost {
 
@@ -92,7 +91,7 @@ class embedding_table {
   /// still expect an update; the last step always counts.
   void prefetch(const Place& place, const embedding_batch& batch, std::uint32_t running = 0);
 
-  /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. The gradients of ids without a row are
+  /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. Those of ids without a row are
   /// dropped.
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<const Value> gradients) {
@@ -184,8 +183,6 @@ class embedding_table {
   detail::embedding_state state(const Place& place) const { return detail::read_one(place, view().state); }
   void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             detail::step_kind<Value> how);
-  template <class Keys>
-  evicted_keys keys_of(const Place& place, const Keys& keys, evicted_keys result) const;
 
   detail::embedding_memory<Place, Value> memory_;
 };

@@ -71,8 +71,7 @@ class kernel_map {
   /// submanifold with odd sizes, or has options::inverse.
   kernel_map_view transposed() const { return table_.transposed(); }
 
-  /// The index of the output voxels of convolution(), pooling() or generative(). Throws invalid_argument for
-  /// other maps.
+  /// The index of the outputs of convolution(), pooling() or generative(); invalid_argument for other maps.
   const index_type& made_outputs() const { return table_.made_outputs(); }
 
   /// Builds the map again, without waiting, if it is from submanifold() or has made_outputs(): for an index

@@ -12,8 +12,7 @@ namespace roost {
 
 namespace detail {
 
-/// The slots of a concurrent_map: their memory, the known bounds on the slots in use, and bulk changes, which
-/// make room.
+/// The slots of a concurrent_map: their memory, bounds on those in use, and bulk changes, which make room.
 template <class Key, class Value, class Place>
 class slot_table {
  public:
@@ -92,8 +91,7 @@ class slot_table {
       const bool by_region = std::is_same_v<Wanted, all_wanted> && goes_by_region(n, how);
       if (!by_region && static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
       if (room(by_region) < n) {  // there may be enough room after all: a sample shows how many keys are new
-        // A different sample each time: after an interrupted call, the keys of its sample are already
-        // present.
+        // A different sample each time: after an interrupted call, the keys of its sample are present.
         order = sample_first::of(n, most_->live);
         if (order.sampled != 0) {
           expected = order.sampled;
@@ -323,8 +321,7 @@ class slot_table {
     most_ = {live, place.sum(capacity(), is_taken<table_type>{table()}) - live};
   }
 
-  /// How many more keys can be inserted before room must be made. Inserts by region also free slots of erased
-  /// keys.
+  /// How many keys can be inserted before room must be made. By region: that frees slots of erased keys.
   std::size_t room(bool by_region = false) const {
     if (!most_) return 0;
     const double by_slots = (limit() + static_cast<double>(capacity())) / 2 -

@@ -351,9 +351,8 @@ inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream
 
 inline void device_memory_pool::deallocate(void* memory, std::size_t, cudaStream_t stream) noexcept {
   static_cast<void>(cudaFreeAsync(memory, stream));  // fails harmlessly if CUDA is already shutting down
-  if (!is_short_) return;
-  static_cast<void>(cudaStreamSynchronize(stream));
-  static_cast<void>(cudaMemPoolTrimTo(pool_, 0));
+  if (is_short_ && cudaStreamSynchronize(stream) == cudaSuccess)
+    static_cast<void>(cudaMemPoolTrimTo(pool_, 0));
 }
 
 inline std::size_t device_memory_pool::kept() const {

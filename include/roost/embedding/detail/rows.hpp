@@ -67,8 +67,7 @@ struct row_cache {
   }
 };
 
-/// Marks the rows of a batch that are in the cache with the step, and counts the rest by region, each row
-/// once.
+/// Marks the rows of a batch that are in the cache with the step; counts the rest by region, each once.
 template <class Value>
 struct use_rows {
   embedding_rows<Value> rows;
@@ -149,8 +148,7 @@ struct fetch_rows {
     exchange(cache.came[row], cache.now());
   }
 
-  /// A row of the cache that is free or not used by a running step; no_slot if several lines have no such
-  /// row.
+  /// A row of the cache that is free or not used by a running step; no_slot if several lines have none.
   template <class Team>
   ROOST_FN std::uint32_t take_row(const Team& team, std::uint32_t lane, std::uint32_t slot) const {
     constexpr std::uint64_t never = ~std::uint64_t{0};

@@ -72,23 +72,14 @@ auto embedding_table<Place, Value>::assign(const Place& place, const embedding_b
   if (evicted.empty()) return result;
   result.ids.shrink(state(place).evicted_now);
   result.features.shrink(result.ids.size());
-  return keys_of(place, keys.data(), std::move(result));
-}
-
-template <class Place, class Value>
-template <class Keys>
-auto embedding_table<Place, Value>::keys_of(const Place& place, const Keys& keys, evicted_keys result) const
-    -> evicted_keys {
-  place.for_each(result.ids.size(),
-                 detail::read_keys<Keys>{keys, options().seed, result.ids.data(), result.features.data()});
-  return result;
+  return detail::keys_of(place, options(), keys.data(), std::move(result));
 }
 
 template <class Place, class Value>
 auto embedding_table<Place, Value>::take_evicted(const Place& place) -> evicted_keys {
   detail::embedding_state now = state(place);
   const auto n = detail::smaller<std::uint64_t>(now.remembered, options().keep_evicted);
-  evicted_keys result = keys_of(place, view().remembered, evicted_keys(place, n));
+  evicted_keys result = detail::keys_of(place, options(), view().remembered, evicted_keys(place, n));
   now.forgotten += now.remembered - n;
   now.remembered = 0;
   detail::write_one(place, view().state, now);
@@ -101,7 +92,8 @@ embedding_entries<Place> embedding_table<Place, Value>::entries(const Place& pla
   const detail::embedding_slots& table = view().slots;
   auto slots = detail::select_numbers<std::uint32_t>(place, capacity(), detail::has_row{table, since});
   const std::size_t n = slots.size();
-  evicted_keys keys = keys_of(place, detail::keys_of_slots{table, slots.data()}, evicted_keys(place, n));
+  auto keys =
+      detail::keys_of(place, options(), detail::keys_of_slots{table, slots.data()}, evicted_keys(place, n));
   array<std::uint32_t, Place> steps(place, n);
   array<std::uint64_t, Place> scores(place, table.scores != nullptr ? n : 0);
   detail::write_numbers(place, n, detail::gather<std::uint32_t>{table.steps, slots.data()}, steps.data());

@@ -6,8 +6,7 @@
 
 // An update: gradients, sorted by slot, are added up in the order of the batch, and the optimizer changes
 // each row once. A tile is 32 gradients. If the gradients of a slot end at most one tile after they began,
-// the tile where they began computes their sum; otherwise each tile writes a partial sum, and a second kernel
-// adds these.
+// that tile computes their sum; otherwise each tile writes a partial sum, and a second kernel adds these.
 
 namespace roost::detail {
 

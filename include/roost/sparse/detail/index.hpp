@@ -149,8 +149,7 @@ class voxel_ref {
   }
   /// True if the voxel is present.
   ROOST_FN bool contains(const coordinate<D>& c) const { return find(c).has_value(); }
-  /// Prefetches what a lookup of this voxel reads. Does nothing on a GPU, where other threads hide the
-  /// latency.
+  /// Prefetches what a lookup of this voxel reads. Does nothing on a GPU: other threads hide the latency.
   ROOST_PREFETCH_FN void prefetch(const coordinate<D>& c) const {
     if (!has_points_) rows_.blocks.table.prefetch(c);
   }

@@ -254,8 +254,7 @@ class neighbour_table {
       make(place, inputs, made_ ? *made_ : inputs);
     } catch (...) {
       if (made_) made_->table_.clear(place);
-      place.fill(sizes_.data(), 0, sizes_.bytes());
-      place.fill(pair_begins_.data(), 0, pair_begins_.bytes());
+      for (auto* words : {&sizes_, &pair_begins_}) place.fill(words->data(), 0, words->bytes());
       inputs_ = outputs_ = pairs_ = 0;
       throw;
     }
