@@ -371,22 +371,9 @@ TEST(coordinate_index_calls, say_what_memory_they_hold) {
 }
 
 TEST(coordinate_index_calls, without_memory_for_all_of_it_leave_nothing_behind) {
-  watched_memory memory;
-  const place_type poor = make_place(memory);
   for (const i64 side : {25, 2000}) {  // blocks and points
     const auto input = upload(random_voxels<3>(some, 1, side));
-    for (std::size_t good = 0;; ++good) {
-      ASSERT_LT(good, 1000u);
-      memory.refuse_after(good);
-      try {
-        const index_of<3> index(poor, input, {.order = order::input});
-        break;
-      } catch (const roost::out_of_memory&) {
-      }
-      memory.refuse_nothing();
-      ASSERT_EQ(memory.live_blocks(), 0u);
-    }
-    memory.refuse_nothing();
+    expect_refusals([&](const place_type& place) { index_of<3>(place, input, {.order = order::input}); });
   }
 }
 

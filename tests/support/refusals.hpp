@@ -76,4 +76,13 @@ void expect_refusals(refused may, const Make& make, const Call& call, const Stat
   EXPECT_EQ(memory.wrong_returns(), 0u);
 }
 
+/// The same for call(place), which changes nothing and keeps no memory.
+template <class Call>
+void expect_refusals(const Call& call) {
+  expect_refusals(
+      refused::changes_nothing, [](const place_type&) { return 0; },
+      [&](const place_type& place, int) { call(place); },
+      [](const place_type&, int) { return std::string(); });
+}
+
 }  // namespace test
