@@ -91,8 +91,7 @@ class embedding_table {
   /// still expect an update; the last step always counts.
   void prefetch(const Place& place, const embedding_batch& batch, std::uint32_t running = 0);
 
-  /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. Those of ids without a row are
-  /// dropped.
+  /// A step of the optimizer. `gradients`: batch.rows() * dim numbers; those of ids without rows are dropped.
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<const Value> gradients) {
     const auto ids = detail::ids_of(options(), batch, slots.size(), "::update");
@@ -104,7 +103,7 @@ class embedding_table {
   struct evicted_keys {
     array<std::int64_t, Place> ids;
     array<std::uint16_t, Place> features;
-    explicit evicted_keys(const Place& place, std::size_t n = 0) : ids(place, n), features(place, n) {}
+    explicit evicted_keys(const Place& place, std::size_t n) : ids(place, n), features(place, n) {}
   };
   /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. If a key has several rows,
   /// the last one counts. Only for new keys, the optimizer's state starts again. This is a step, like
