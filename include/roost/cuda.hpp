@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -50,7 +51,8 @@ class device_memory_resource {
 };
 
 /// The default: a CUDA memory pool of roost's own, one for each device. It keeps freed memory, so that the
-/// next build does not request it from the system again; `trim()` returns it.
+/// next build does not request it from the system again; `trim()` returns it. After out_of_memory it keeps
+/// nothing until an allocation succeeds: what the call that failed frees is there for others.
 class device_memory_pool : public device_memory_resource {
  public:
   /// The pool of a device. Lives until the process ends. Throws device_error if there is no such device.
@@ -74,6 +76,7 @@ class device_memory_pool : public device_memory_resource {
   friend class detail::pinned_word;
   explicit device_memory_pool(int device);
   cudaMemPool_t pool_ = nullptr;
+  std::atomic<bool> is_short_ = false;  // the last allocation failed
   detail::report_words words_;
 };
 

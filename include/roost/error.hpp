@@ -60,14 +60,13 @@ struct error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The arguments of a call are invalid: a load factor of 0, or results shorter than the queries. Nothing was
-/// changed.
+/// Arguments are invalid: a load factor of 0, or results shorter than the queries. Nothing was changed.
 struct invalid_argument : error {
   using error::error;
 };
 
 /// An allocation failed. The message says how much was requested and how much was available. The table is as
-/// it was before the call.
+/// it was before the call, unless the call says otherwise.
 struct out_of_memory : error {
   using error::error;
 };

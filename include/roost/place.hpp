@@ -37,11 +37,7 @@ class array {
     }
     if (n != 0) data_ = static_cast<T*>(place_->allocate(n * sizeof(T)));
   }
-  array(array&& other) noexcept
-      : place_(other.place_),
-        data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)),
-        room_(std::exchange(other.room_, 0)) {}
+  array(array&& other) noexcept { *this = std::move(other); }
   array& operator=(array&& other) noexcept {
     std::swap(place_, other.place_);
     std::swap(data_, other.data_);

@@ -174,14 +174,20 @@ class library_memory final : public device_memory_resource {
   /// A piece that Python owns from the start. Needs the GIL.
   std::pair<nb::object, void*> make(std::size_t bytes) {
     if (!make_.is_valid()) detail::raise<error>({"roost: Python ends; no more results on a GPU"});
-    try {
-      const nb::object made = make_(bytes);
-      return {nb::object(made[0]), reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1]))};
-    } catch (const nb::python_error& failed) {
-      if (!failed.matches(PyExc_MemoryError) && !failed.matches(PyExc_RuntimeError)) throw;
-      std::string why = failed.what();
-      why.resize(std::min(why.find('\n'), why.size()));
-      detail::raise<out_of_memory>({"roost: no memory for ", bytes, " bytes: ", why});
+    for (bool again = true;; again = false) {
+      try {
+        const nb::object made = make_(bytes);
+        return {nb::object(made[0]), reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1]))};
+      } catch (const nb::python_error& failed) {
+        if (!failed.matches(PyExc_MemoryError) && !failed.matches(PyExc_RuntimeError)) throw;
+        if (again) {
+          pool_.trim();  // what it keeps may be what the library lacks
+          continue;
+        }
+        std::string why = failed.what();
+        why.resize(std::min(why.find('\n'), why.size()));
+        detail::raise<out_of_memory>({"roost: no memory for ", bytes, " bytes: ", why});
+      }
     }
   }
 

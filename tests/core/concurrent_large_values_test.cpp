@@ -395,45 +395,8 @@ TEST(concurrent_large_values_calls, misuse) {
 }
 
 TEST(concurrent_large_values_calls, a_refusal_of_memory_loses_nothing) {
-  const std::size_t n = 20000;
-  const auto keys = from_numbers<u32>(multiples(n, 2654435761));
-  const auto values = from_numbers<sums>(multiples(n, 1, 1));
-  for (std::size_t good = 0;; good += only_threads ? 4 : 1) {
-    watched_memory memory;
-    const place_type place = make_place(memory);
-    std::size_t refused = 0;
-    {
-      sums_map map(place, n / 10);
-      const auto k = roost::copy_to(place, keys);
-      const auto v = roost::copy_to(place, values);
-      ASSERT_EQ(map.insert(place, std::span(k.data(), n / 10), std::span(v.data(), n / 10)).full, 0u);
-      memory.refuse_after(good);
-      try {
-        ASSERT_EQ(map.insert(place, k, v).full, 0u);
-        map.rehash(place, 2 * n);
-      } catch (const roost::out_of_memory&) {
-        ++refused;
-      }
-      memory.refuse_nothing();
-      EXPECT_TRUE(map.valid(place));
-      auto results = roost::array<sums, place_type>(place, n);
-      map.find(place, k, results, sums(0));
-      const auto answers = roost::copy_to_host(place, results);
-      std::size_t wrong = 0, there = 0;
-      for (std::size_t i = 0; i < n; ++i) {
-        wrong += answers[i] != values[i] && (i < n / 10 || answers[i] != sums(0));
-        there += answers[i] != sums(0);
-      }
-      EXPECT_EQ(wrong, 0u);
-      EXPECT_EQ(map.size(place), there);
-      if (refused == 0) {
-        EXPECT_EQ(there, n);
-      }
-    }
-    EXPECT_EQ(memory.live_blocks(), 0u);
-    if (refused == 0) break;
-    ASSERT_LT(good, 1000u);
-  }
+  for (const bool grows : {true, false})
+    expect_refusals_of_map<types<u32, linked<u64, 2>>>({.grows = grows}, grows, sanitized ? 1000 : 3000);
 }
 
 template <class Ref>

@@ -610,43 +610,8 @@ TEST(concurrent_map_calls, misuse) {
 }
 
 TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
-  const std::size_t n = sanitized ? 70000 : 100000;
-  const auto keys = from_numbers<u32>(multiples(n, 2654435761));
-  const auto values = numbered_values<u32>(n);
-  for (std::size_t good = 0;; good += sanitized && (only_threads || good > 8) ? 11 : 1) {
-    watched_memory memory;
-    const place_type place = make_place(memory);
-    std::size_t refused = 0;
-    {
-      u32_map map(place, n / 10);
-      const auto k = roost::copy_to(place, keys), v = roost::copy_to(place, values);
-      ASSERT_EQ(map.insert(place, std::span(k.data(), n / 10), std::span(v.data(), n / 10)).full, 0u);
-      memory.refuse_after(good);
-      try {
-        ASSERT_EQ(map.insert(place, k, v).full, 0u);
-      } catch (const roost::out_of_memory&) {
-        ++refused;
-      }
-      memory.refuse_nothing();
-      EXPECT_TRUE(map.valid(place));
-      auto results = roost::array<u32, place_type>(place, n);
-      map.find(place, k, results, 0u);
-      const auto answers = roost::copy_to_host(place, results);
-      std::size_t wrong = 0, there = 0;
-      for (std::size_t i = 0; i < n; ++i) {
-        wrong += i < n / 10 ? answers[i] != values[i] : answers[i] != 0 && answers[i] != values[i];
-        there += answers[i] != 0;
-      }
-      EXPECT_EQ(wrong, 0u);
-      EXPECT_EQ(map.size(place), there);
-      if (refused == 0) {
-        EXPECT_EQ(there, n);
-      }
-    }
-    EXPECT_EQ(memory.live_blocks(), 0u);
-    if (refused == 0) break;
-    ASSERT_LT(good, 1000u);
-  }
+  for (const bool grows : {true, false})
+    expect_refusals_of_map<types<u32, u32>>({.grows = grows}, grows, sanitized ? 2000 : 6000);
 }
 
 TEST(concurrent_map_calls, the_sample_of_a_batch_and_the_rest_are_the_batch) {

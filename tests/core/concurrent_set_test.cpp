@@ -2,7 +2,7 @@
 #include <set>
 
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 namespace test {
 namespace {
@@ -96,6 +96,34 @@ TYPED_TEST(concurrent_set, every_16_bit_key) {
   std::vector<char> stencil(65536, 1);
   EXPECT_EQ(set.insert_if(test_place(), upload(keys), upload(stencil)).present, 65536u);
   EXPECT_TRUE(set.valid(test_place()));
+}
+
+TEST(concurrent_set_calls, a_refusal_of_memory_loses_nothing) {
+  using set_type = roost::concurrent_set<u32, place_type>;
+  const std::size_t n = sanitized ? 2000 : 6000;
+  const auto keys = upload(from_numbers<u32>(multiples(n, 2654435761)));
+  const auto few = keys.span().first(n / 12);
+  const auto expect = [&](refused may, const auto& call) {
+    expect_refusals(
+        may,
+        [&](const place_type& place) {
+          set_type set(place, few.size());
+          set.insert(place, few);
+          return set;
+        },
+        call,
+        [&](const place_type& place, const set_type& set) {
+          auto found = filled<bool>(n, false);
+          set.contains(test_place(), keys, found);
+          EXPECT_TRUE(set.valid(place));
+          return download(found);
+        });
+  };
+  for (const path way : {path::direct, path::regional}) {
+    expect(refused::part, [&](auto& place, set_type& set) { set.insert(place, keys, {.path = way}); });
+    expect(refused::part, [&](auto& place, set_type& set) { set.erase(place, few, {.path = way}); });
+  }
+  expect(refused::changes_nothing, [&](auto& place, set_type& set) { set.rehash(place, n); });
 }
 
 }  // namespace

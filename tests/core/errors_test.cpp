@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/refusals.hpp"
 #include "support/tables.hpp"
 
 // Misuse and resource failure: a typed exception with one clear line, nothing leaked, nothing changed.
@@ -64,69 +65,41 @@ TYPED_TEST(errors, negative_restarts) {
       {"max_restarts"});
 }
 
-/// Refuses the k-th allocation for every k: each build throws and leaves nothing behind; the last one works.
 TYPED_TEST(errors, memory_that_is_refused) {
   const auto copies = random_numbers(3000, 1, 2500);
   const auto crowd = multiples(3000, 8);  // a cuckoo build restarts: 8 regions
   for (const numbers& key_numbers : {multiples(0, 1), multiples(3000, 1), copies, crowd}) {
     const auto keys = from_numbers<u32>(key_numbers);
     const auto values = numbered_values<typename TypeParam::mapped_type>(keys.size());
-    watched_memory memory;
-    const place_type poor = make_place(memory);
-    std::size_t refused = 0;
-    for (std::size_t good = 0;; ++good) {
-      ASSERT_LT(good, 1000u);
-      memory.refuse_after(good);
-      try {
-        const TypeParam table(keys, values, {}, poor);
-        memory.refuse_nothing();
-        EXPECT_TRUE(table.valid());
-        EXPECT_EQ(table.count_found(keys), keys.size());
-        break;
-      } catch (const roost::out_of_memory&) {
-        ++refused;
-      }
-      ASSERT_EQ(memory.live_blocks(), 0u) << "leaked when allocation " << good << " was refused";
-    }
-    EXPECT_GE(refused, 1u);  // the table's own memory; most builds need pieces to work in, too
-    EXPECT_EQ(memory.live_blocks(), 0u);
-    EXPECT_EQ(memory.wrong_returns(), 0u);
+    expect_refusals([&](const place_type& place) {
+      const TypeParam table(keys, values, {}, place);
+      EXPECT_TRUE(table.valid());
+      EXPECT_EQ(table.count_found(keys), keys.size());
+    });
   }
 }
 
 TYPED_TEST(errors, a_rebuild_that_fails_changes_nothing) {
+  using mapped = typename TypeParam::mapped_type;
   const auto first = from_numbers<u32>(multiples(3000, 3)),
              second = from_numbers<u32>(random_numbers(9000, 5, 8000));
-  const auto first_values = numbered_values<typename TypeParam::mapped_type>(first.size());
-  const auto second_values = numbered_values<typename TypeParam::mapped_type>(second.size());
-  watched_memory memory;
-  const place_type poor = make_place(memory);
-  {
-    TypeParam table(first, first_values, {}, poor);
-    const auto facts = table.statistics();
-    const std::size_t before = memory.live_bytes();
-    for (std::size_t good = 0;; ++good) {
-      ASSERT_LT(good, 1000u);
-      memory.refuse_after(good);
-      try {
-        table.rebuild(second, second_values, poor);
-        break;
-      } catch (const roost::out_of_memory&) {
-      }
-      memory.refuse_nothing();
-      ASSERT_EQ(memory.live_bytes(), before) << "leaked when allocation " << good << " was refused";
-      ASSERT_EQ(table.size(), 3000u);
-      ASSERT_EQ(table.statistics().capacity, facts.capacity);
-      ASSERT_EQ(table.count_found(first), 3000u);
-      ASSERT_TRUE(table.valid());
-      ASSERT_TRUE(table.find(first, {}) ==
-                  (TypeParam::has_values ? first_values : std::vector<typename TypeParam::mapped_type>{}));
-    }
-    memory.refuse_nothing();
-    EXPECT_EQ(table.count_found(second), second.size());
-    EXPECT_TRUE(table.valid());
-  }
-  EXPECT_EQ(memory.live_blocks(), 0u);
+  const auto first_values = numbered_values<mapped>(first.size()),
+             second_values = numbered_values<mapped>(9000);
+  expect_refusals(
+      refused::changes_nothing,
+      [&](const place_type& place) { return TypeParam(first, first_values, {}, place); },
+      [&](const place_type& place, TypeParam& table) { table.rebuild(second, second_values, place); },
+      [&](const place_type&, const TypeParam& table) {
+        EXPECT_TRUE(table.valid());
+        std::vector<u64> state{table.size(), table.statistics().capacity};
+        for (const auto& keys : {first, second}) {
+          for (const char there : table.contains(keys)) state.push_back(there != 0);
+          if constexpr (TypeParam::has_values) {
+            for (const auto& value : table.find(keys, {})) state.push_back(value);
+          }
+        }
+        return state;
+      });
 }
 
 TEST(errors_class, ranges_that_do_not_fit) {

@@ -2,7 +2,7 @@
 #include <roost/frozen_multimap.hpp>
 
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 // frozen_multimap against a map of vectors: every call, any multiplicity.
 
@@ -253,6 +253,20 @@ TEST(frozen_multimap_calls, of_computed_pairs_and_rebuilt) {
   const auto all = map.retrieve(place, upload(std::vector<u32>{~0u, 4, 5}));
   EXPECT_EQ(download(all.offsets), (std::vector<u64>{0, 1, 1, 3}));
   EXPECT_EQ(download(all.values), (std::vector<u32>{3, 1, 2}));
+}
+
+TEST(frozen_multimap_calls, rebuild_that_is_refused_memory_changes_nothing) {
+  using map_type = roost::frozen_multimap<u32, u32, place_type>;
+  const auto first = upload(from_numbers<u32>(random_numbers(3000, 1, 900))),
+             second = upload(from_numbers<u32>(random_numbers(5000, 2, 2000)));
+  expect_refusals(
+      refused::changes_nothing, [&](const place_type& place) { return map_type(place, first, first); },
+      [&](const place_type& place, map_type& map) { map.rebuild(place, second, second); },
+      [&](const place_type& place, const map_type& map) {
+        EXPECT_TRUE(map.valid(place));
+        const auto all = map.retrieve(test_place(), second);
+        return bytes_of(all.offsets, all.values) + std::to_string(map.size());
+      });
 }
 
 // Tables of few keys take the groups of several regions together; those that are much larger than the pairs

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 // Items into regions by leading hash bits, and results back.
 
@@ -362,27 +362,11 @@ TEST(partition, errors) {
       {"restore", "99", "100"});
 
   if (only_threads) return;  // of 100 keys, no two threads are at work
-  watched_memory memory;
-  const place_type poor = make_place(memory);
-  std::size_t refusals = 0;
   const roost::partition_options ways[] = {{.regions = 3000, .way_back = true},
                                            {.regions = 3000, .room = roost::room::slack, .way_back = true},
                                            {.regions = 3000, .way_back = true, .stable = true}};
-  for (const roost::partition_options& way : ways) {
-    for (std::size_t good = 0;; ++good) {
-      memory.refuse_after(good);
-      try {
-        roost::partition(poor, keys, way);
-        break;
-      } catch (const roost::out_of_memory&) {
-        ++refusals;
-      }
-      ASSERT_EQ(memory.live_blocks(), 0u) << "leaked when allocation " << good << " was refused";
-      ASSERT_LT(good, 1000u);
-    }
-  }
-  EXPECT_GT(refusals, 10u);
-  EXPECT_EQ(memory.live_blocks(), 0u);
+  for (const roost::partition_options& way : ways)
+    expect_refusals([&](const place_type& place) { roost::partition(place, keys, way); });
 }
 
 TEST(past_cache, copies_are_whole_and_nothing_else_is_written) {

@@ -654,6 +654,23 @@ TEST(place, host_memory_pool_is_used_by_several_threads) {
   EXPECT_EQ(memory.live_blocks(), 0u);
   EXPECT_EQ(memory.wrong_returns(), 0u);
 }
+#else
+TEST(place, a_pool_that_was_refused_memory_keeps_none_of_what_is_freed) {
+  constexpr std::size_t much = std::size_t{1} << 30, too_much = std::size_t{1} << 45;
+  const roost::cuda gpu(test_stream());
+  const roost::device_memory_pool& pool = roost::device_memory_pool::of(gpu.device());
+  const auto call = [&](std::size_t bytes) {
+    const roost::array<char, roost::cuda> scratch(gpu, much), more(gpu, bytes);
+  };
+  call(1);
+  gpu.synchronize();
+  EXPECT_GE(pool.kept(), much);
+  EXPECT_THROW(call(too_much), roost::out_of_memory);
+  EXPECT_LT(pool.kept(), much);
+  call(1);
+  gpu.synchronize();
+  EXPECT_GE(pool.kept(), much);
+}
 #endif
 
 TEST(place, errors) {

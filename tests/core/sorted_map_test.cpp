@@ -2,7 +2,7 @@
 #include <roost/sorted_map.hpp>
 
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 // sorted_map against a map of the standard library.
 
@@ -95,6 +95,19 @@ TEST(sorted_map_calls, rebuild_and_misuse) {
   EXPECT_EQ(download(map.keys()), (std::vector<u32>{8, 9}));
   EXPECT_EQ(download(map.values()), (std::vector<u32>{80, 90}));
   EXPECT_TRUE(map.valid(test_place()));
+}
+
+TEST(sorted_map_calls, rebuild_that_is_refused_memory_changes_nothing) {
+  using map_type = roost::sorted_map<u32, u32, place_type>;
+  const auto first = upload(from_numbers<u32>(random_numbers(3000, 1))),
+             second = upload(from_numbers<u32>(random_numbers(5000, 2)));
+  expect_refusals(
+      refused::changes_nothing, [&](const place_type& place) { return map_type(place, first, first); },
+      [&](const place_type& place, map_type& map) { map.rebuild(place, second, second); },
+      [](const place_type& place, const map_type& map) {
+        EXPECT_TRUE(map.valid(place));
+        return bytes_of(map.keys(), map.values());
+      });
 }
 
 TEST(sorted_map_calls, a_map_that_was_moved_from_is_empty) {

@@ -1,7 +1,7 @@
 #include <roost/two_way_index.hpp>
 
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 // two_way_index, unique and unique_count against maps of the standard library.
 
@@ -188,6 +188,27 @@ TEST(two_way_index_calls, say_what_memory_they_hold) {
     EXPECT_EQ(index.bytes(), memory.live_bytes() - more.bytes());
   }
   EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
+TEST(two_way_index_calls, that_are_refused_memory_change_nothing) {
+  const auto first = upload(from_numbers<u32>(random_numbers(3000, 1, 2000))),
+             second = upload(from_numbers<u32>(random_numbers(5000, 2, 4000)));
+  for (const auto order : {index_order::first_occurrence, index_order::by_key, index_order::any}) {
+    for (const bool empty : {false, true}) {
+      expect_refusals(
+          refused::changes_nothing,
+          [&](const place_type& place) {
+            return empty ? two_way<u32>({.order = order}) : two_way<u32>(place, first, {.order = order});
+          },
+          [&](const place_type& place, two_way<u32>& index) { index.add(place, second); },
+          [&](const place_type& place, const two_way<u32>& index) {
+            auto found = filled<u32>(second.size(), 0);
+            index.find(place, second, found);
+            EXPECT_TRUE(index.valid(place));
+            return bytes_of(index.keys(), index.counts(), index.indices(), found);
+          });
+    }
+  }
 }
 
 TEST(two_way_index_calls, refuse_an_order_by_key_of_what_has_none) {

@@ -205,5 +205,42 @@ TEST(sharded_concurrent_map_calls, refuse_what_they_cannot_take) {
   EXPECT_EQ(map.size(shards), report.inserted);
 }
 
+TEST(sharded_concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
+  using map = types<u32, u32>::map;
+  const auto& rich = test_shards(3);
+  const std::size_t n = 6000;
+  const auto numbers = from_numbers<u32>(multiples(n, 2654435761, 1));
+  const auto parts = split(numbers, 3), some = split(std::vector(numbers.begin(), numbers.begin() + 600), 3);
+  const auto keys = upload(rich, parts), few = upload(rich, some);
+  const auto values = filled_like<u32>(rich, parts, 1000), old_values = filled_like<u32>(rich, some, 1);
+  const auto expect = [&](const char* name, refused may, const auto& call) {
+    SCOPED_TRACE(name);
+    expect_refusals(
+        may,
+        [&](const shards_type& shards) {
+          map m(shards, 600);
+          m.insert(shards, few, old_values);
+          return m;
+        },
+        call,
+        [&](const shards_type& shards, const map& m) {
+          auto found = filled_like<u32>(rich, keys, 0);
+          m.find(rich, keys, found, 0);
+          EXPECT_TRUE(m.valid(shards));
+          return flat(rich, found);
+        },
+        rich, three_shards);
+  };
+  using roost::plus;
+  expect("insert", refused::part, [&](auto& shards, map& m) { m.insert(shards, keys, values); });
+  expect("insert_or_assign", refused::part,
+         [&](auto& shards, map& m) { m.insert_or_assign(shards, keys, values); });
+  expect("insert_or_apply", refused::once,
+         [&](auto& shards, map& m) { m.insert_or_apply(shards, keys, values, plus()); });
+  expect("erase", refused::part, [&](auto& shards, map& m) { m.erase(shards, few); });
+  expect("reserve", refused::part, [&](auto& shards, map& m) { m.reserve(shards, 3 * n); });
+  expect("shrink_to_fit", refused::part, [](auto& shards, map& m) { m.shrink_to_fit(shards); });
+}
+
 }  // namespace
 }  // namespace test

@@ -300,45 +300,30 @@ TEST(sharded_map_class, refuses_what_cannot_be_meant) {
   expect_error<roost::invalid_argument>([] { roost::host_shards(65); }, {"65 shards"});
 }
 
-/// Refuses the k-th allocation of one shard or of all: every build and every lookup throws, leaves nothing
-/// behind and changes nothing.
 TEST(sharded_map_class, memory_that_is_refused) {
-  watched_memory memory;
   const auto& rich = test_shards(3);
-  const shards_type shards = three_shards(memory);
-  const auto numbers = from_numbers<u32>(multiples(3000, 3));
-  const auto keys = upload(rich, split(numbers, 3)),
+  const auto keys = upload(rich, split(from_numbers<u32>(multiples(3000, 3)), 3)),
              others = upload(rich, split(from_numbers<u32>(multiples(90, 7)), 3));
-  map_type map(shards, others, others);
-  auto results = filled_like<u32>(rich, keys, 0);
-  const std::size_t live = memory.live_blocks();
-  std::size_t refused = 0;
-  for (std::size_t good = 0;; ++good) {
-    ASSERT_LT(good, 1000u);
-    memory.refuse_after(good);
-    try {
-      map.rebuild(shards, keys, keys);
-      break;
-    } catch (const roost::out_of_memory&) {
-      ++refused;
-    }
-    memory.refuse_nothing();
-    EXPECT_EQ(memory.live_blocks(), live);
-    EXPECT_EQ(map.count_found(shards, others), 90u);
-  }
-  EXPECT_GT(refused, 3u);
-  const std::size_t live_now = memory.live_blocks();
-  for (std::size_t good = 0;; ++good) {
-    ASSERT_LT(good, 1000u);
-    memory.refuse_after(good);
-    try {
-      map.find(shards, keys, results, 1, {.path = path::regional});
-      break;
-    } catch (const roost::out_of_memory&) {
-    }
-    EXPECT_EQ(memory.live_blocks(), live_now);
-  }
-  EXPECT_TRUE(flat(rich, results) == numbers);
+  const auto found_in = [&](const shards_type& shards, const map_type& map) {
+    auto results = filled_like<u32>(rich, keys, 0);
+    map.find(shards, keys, results, 1, {.path = path::regional});
+    return flat(rich, results);
+  };
+  const auto expect = [&](const auto& call) {
+    expect_refusals(
+        refused::changes_nothing, [&](const shards_type& shards) { return map_type(shards, others, others); },
+        call,
+        [&](const shards_type& shards, const map_type& map) {
+          EXPECT_TRUE(map.valid(shards));
+          auto state = found_in(shards, map);
+          state.push_back(static_cast<u32>(map.size()));
+          state.push_back(static_cast<u32>(map.count_found(shards, others)));
+          return state;
+        },
+        rich, three_shards);
+  };
+  expect([&](const shards_type& shards, map_type& map) { map.rebuild(shards, keys, keys); });
+  expect([&](const shards_type& shards, map_type& map) { found_in(shards, map); });
 }
 
 /// A shard that fails while others wait for it, or use what it has.

@@ -371,22 +371,9 @@ TEST(coordinate_index_calls, say_what_memory_they_hold) {
 }
 
 TEST(coordinate_index_calls, without_memory_for_all_of_it_leave_nothing_behind) {
-  watched_memory memory;
-  const place_type poor = make_place(memory);
   for (const i64 side : {25, 2000}) {  // blocks and points
     const auto input = upload(random_voxels<3>(some, 1, side));
-    for (std::size_t good = 0;; ++good) {
-      ASSERT_LT(good, 1000u);
-      memory.refuse_after(good);
-      try {
-        const index_of<3> index(poor, input, {.order = order::input});
-        break;
-      } catch (const roost::out_of_memory&) {
-      }
-      memory.refuse_nothing();
-      ASSERT_EQ(memory.live_blocks(), 0u);
-    }
-    memory.refuse_nothing();
+    expect_refusals([&](const place_type& place) { index_of<3>(place, input, {.order = order::input}); });
   }
 }
 
@@ -437,6 +424,31 @@ TEST(coordinate_index_rebuild, takes_the_place_of_what_was_there) {
       const auto rows = download(index.rows_of_input());
       for (std::size_t i = fewer.size(); i < n; ++i) ASSERT_EQ(rows[i], roost::no_row<u32>);
     }
+  }
+}
+
+TEST(coordinate_index_rebuild, that_is_refused_memory_leaves_an_empty_index) {
+  constexpr std::size_t capacity = on_host ? 5000 : 500000;  // enough to sort superblocks
+  const auto first = upload(random_voxels<3>(1500, 1, 20)), second = upload(random_voxels<3>(3000, 2, 20));
+  for (const auto row_order : {order::block, order::input}) {
+    expect_refusals(
+        refused::empties,
+        [&](const place_type& place) {
+          return index_of<3>(place, first, {.order = row_order, .capacity = capacity});
+        },
+        [&](const place_type& place, index_of<3>& index) {
+          index.rebuild_async(place, second);
+          index.finish(place);
+        },
+        [&](const place_type& place, const index_of<3>& index) {
+          auto found = filled<u32>(second.size(), 0);
+          index.find(place, second, found, ~u32{0});
+          auto rows = download(found);
+          for (u32& row : rows) ++row;  // 0: absent
+          rows.push_back(static_cast<u32>(index.size()));
+          EXPECT_TRUE(index.valid(place));
+          return rows;
+        });
   }
 }
 

@@ -458,19 +458,9 @@ TEST(kernel_map_calls, hold_nothing_that_they_do_not_say) {
     EXPECT_EQ(map.bytes(), memory.live_bytes() - before);
     const auto down = roost::convolution(place, index, kernel_shape<3>::cube(3, 2), {.inverse = true});
     EXPECT_EQ(map.bytes() + down.bytes(), memory.live_bytes() - before);
-    const std::size_t all = memory.live_bytes();
-    for (std::size_t good = 0;; ++good) {
-      ASSERT_LT(good, 1000u);
-      memory.refuse_after(good);
-      try {
-        roost::convolution(place, index, kernel_shape<3>::cube(3, 2), {.pairs = true, .inverse = true});
-        break;
-      } catch (const roost::out_of_memory&) {
-      }
-      memory.refuse_nothing();
-      ASSERT_EQ(memory.live_bytes(), all);
-    }
-    memory.refuse_nothing();
+    expect_refusals([&](const place_type& poor) {
+      roost::convolution(poor, index, kernel_shape<3>::cube(3, 2), {.pairs = true, .inverse = true});
+    });
   }
   EXPECT_EQ(memory.live_blocks(), 0u);
 }
@@ -553,6 +543,31 @@ TEST(kernel_map_rebuild, follows_an_index_without_a_wait) {
                                         {"kernel_map::rebuild_async", "options.capacity"});
   expect_error<roost::invalid_argument>([&] { map.rebuild_async(test_place(), other); },
                                         {"kernel_map::rebuild_async", "options.capacity"});
+}
+
+TEST(kernel_map_rebuild, that_is_refused_memory_leaves_an_empty_map) {
+  const auto index_with = [](std::size_t n) {
+    return index_of<3>(test_place(), upload(random_voxels<3>(n, n, 20)), {.capacity = 3000});
+  };
+  const index_of<3> first = index_with(1000), second = index_with(2900);
+  const auto expect = [&](const auto& make) {
+    expect_refusals(
+        refused::empties, make,
+        [&](const place_type& place, map_of<3>& map) {
+          map.rebuild_async(place, second);
+          map.finish(place);
+        },
+        [](const place_type& place, const map_of<3>& map) {
+          std::vector<u64> state{map.input_size(), map.output_size(), map.pairs(), 0, 0};
+          for (const u32 row : download(map.input_rows())) state[3] = state[3] * 31 + row;
+          for (const u32 row : download(map.output_rows())) state[4] = state[4] * 31 + row;
+          EXPECT_TRUE(map.valid(place));
+          return state;
+        });
+  };
+  const kernel_map_options<3> chosen{.pairs = true, .inverse = true};
+  expect([&](auto& place) { return roost::submanifold(place, first, {}, chosen); });
+  expect([&](auto& place) { return roost::convolution(place, first, kernel_shape<3>::cube(3, 2), chosen); });
 }
 
 TEST(kernel_map_rebuild, says_what_did_not_fit) {

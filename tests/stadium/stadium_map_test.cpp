@@ -870,42 +870,15 @@ TEST(stadium_map_calls, misuse_is_told) {
   EXPECT_TRUE(map.valid(test_place()));
 }
 
-/// Refuses the k-th allocation for every k: the map keeps the pairs that it had.
-TEST(stadium_map_calls, memory_that_is_refused) {
-  const std::size_t n = sanitized ? 1000 : 3000;
-  const auto keys = from_numbers<u32>(different_numbers(2 * n, 5));
-  const auto values = numbered_values<u32>(2 * n);
-  const auto keys_there = upload(keys), values_there = upload(values);
-  const std::span<const u32> old_keys(keys_there.data(), n), old_values(values_there.data(), n);
-  const roost::stadium_options here, grows_where_it_lies{.bodies = residence::host, .region_slots = 13};
-  for (const auto& [way, options] : {std::pair{path::automatic, here}, std::pair{path::regional, here},
-                                     std::pair{path::automatic, grows_where_it_lies}}) {
-    watched_memory memory;
-    {
-      const place_type poor = make_place(memory);
-      bool done = false;
-      for (std::size_t good = 0; !done; good += only_threads ? 3 : 1) {
-        ASSERT_LT(good, 1000u);
-        memory.refuse_nothing();
-        stadium_types<u32, u32>::map map(poor, n, options);
-        map.insert(poor, old_keys, old_values);
-        memory.refuse_after(good);
-        try {
-          map.insert(poor, keys_there, values_there, {.path = way});
-          map.rehash(poor, 10 * n);
-          done = true;
-        } catch (const roost::out_of_memory&) {
-        }
-        memory.refuse_nothing();
-        EXPECT_TRUE(map.valid(poor));
-        EXPECT_EQ(map.count_found(poor, old_keys), n);
-        EXPECT_EQ(map.insert(poor, keys_there, values_there).full, 0u);
-        EXPECT_EQ(map.count_found(poor, keys_there), 2 * n);
-        EXPECT_TRUE(map.valid(poor));
-      }
-    }
-    EXPECT_EQ(memory.live_blocks(), 0u);
+TEST(stadium_map_calls, a_refusal_of_memory_loses_nothing) {
+  const std::size_t n = sanitized ? 600 : 1800;
+  for (const roost::stadium_options& options :
+       {roost::stadium_options{}, roost::stadium_options{.bodies = residence::host, .region_slots = 13},
+        roost::stadium_options{.bodies = residence::automatic, .budget = 5000, .region_slots = 61}}) {
+    SCOPED_TRACE(text_of(options));
+    expect_refusals_of_map<stadium_types<u32, u32>>(options, true, n);
   }
+  expect_refusals_of_map<stadium_types<u32, u32>>({.grows = false}, false, n);
 }
 
 }  // namespace

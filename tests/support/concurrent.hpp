@@ -5,7 +5,7 @@
 
 #include "support/at_once.hpp"
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 // What the tests of concurrent maps share.
 
@@ -150,6 +150,62 @@ class pair_of_maps {
     return report;
   }
 };
+
+struct is_old {
+  template <class Key, class Value>
+  ROOST_FN bool operator()(const Key&, const Value& value) const {
+    return value < Value(9999);
+  }
+};
+
+/// Every call that changes a map in bulk, refused memory; `grows`: the map has room for few of n pairs.
+template <class T>
+void expect_refusals_of_map(const typename T::map::options& options, bool grows, std::size_t n) {
+  using key = typename T::key;
+  using value = typename T::value;
+  using map = typename T::map;
+  const std::size_t few = n / 12;
+  const auto keys = upload(from_numbers<key>(multiples(n, 2654435761, 1)));
+  const auto values = upload(from_numbers<value>(multiples(n, 1, 10000))),
+             old_values = upload(from_numbers<value>(multiples(n, 1, 1)));
+  const auto old = keys.span().first(few);
+  const auto make = [&](const place_type& place) {
+    map m(place, grows ? few : n, options);
+    m.insert(place, old, old_values.span().first(few));
+    m.erase(place, old.first(few / 5));
+    return m;
+  };
+  const auto state = [&](const place_type& place, const map& m) {
+    memory_of<value> found(test_place(), n);
+    m.find(test_place(), keys, found, value(0));
+    const auto all = download(found);
+    EXPECT_EQ(m.size(place), n - static_cast<std::size_t>(std::count(all.begin(), all.end(), value(0))));
+    EXPECT_TRUE(m.valid(place));
+    return all;
+  };
+  const auto expect = [&](const char* name, refused may, const auto& call) {
+    SCOPED_TRACE(name);
+    expect_refusals(may, make, call, state);
+  };
+  for (const path way : {path::automatic, path::direct, path::regional, path::streamed}) {
+    SCOPED_TRACE("path " + std::to_string(static_cast<int>(way)));
+    const roost::bulk_options how{.path = way};
+    expect("insert", refused::part, [&](auto& place, map& m) { m.insert(place, keys, values, how); });
+    expect("insert_or_assign", refused::part,
+           [&](auto& place, map& m) { m.insert_or_assign(place, keys, values, how); });
+    expect("insert_or_apply", refused::once,
+           [&](auto& place, map& m) { m.insert_or_apply(place, keys, values, roost::plus(), how); });
+    expect("erase", refused::part, [&](auto& place, map& m) { m.erase(place, old, how); });
+  }
+  const auto nothing = refused::changes_nothing;
+  expect("erase_if", nothing, [](auto& place, map& m) { m.erase_if(place, is_old()); });
+  expect("reserve", nothing, [&](auto& place, map& m) { m.reserve(place, 3 * n); });
+  expect("rehash", nothing, [&](auto& place, map& m) { m.rehash(place, 3 * n); });
+  expect("shrink_to_fit", nothing, [](auto& place, map& m) { m.shrink_to_fit(place); });
+  if constexpr (requires(map& m) { m.sweep(test_place()); })
+    expect("sweep", nothing, [](auto& place, map& m) { m.sweep(place); });
+  expect("clear", nothing, [](auto& place, map& m) { m.clear(place); });
+}
 
 /// A map of 4-byte keys and values at load factor 0.8.
 template <class T>

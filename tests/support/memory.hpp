@@ -49,25 +49,33 @@ class watched_memory : public std::pmr::memory_resource {
     });
   }
 
-  /// `good` more allocations succeed, all after them are refused.
-  void refuse_after(std::size_t good) {
-    locked([&] { return good_left_ = good; });
+  /// `good` more allocations succeed, then so many are refused.
+  void refuse_after(std::size_t good, std::size_t bad = ~std::size_t{0}) {
+    locked([&] { return good_left_ = good, bad_left_ = bad, refused_ = 0; });
   }
   /// Larger ones are refused.
   void refuse_over(std::size_t bytes) {
     locked([&] { return most_at_once_ = bytes; });
   }
-  void refuse_nothing() {
-    refuse_after(std::numeric_limits<std::size_t>::max());
-    refuse_over(std::numeric_limits<std::size_t>::max());
+  /// Returns how many were refused.
+  std::size_t refuse_nothing() {
+    const std::size_t all = locked([&] { return refused_; });
+    refuse_after(~std::size_t{0});
+    refuse_over(~std::size_t{0});
+    return all;
   }
 
  private:
   bool allowed(std::size_t bytes) {
     return locked([&] {
-      if (good_left_ == 0 || bytes > most_at_once_) return false;
-      if (good_left_ != std::numeric_limits<std::size_t>::max()) --good_left_;
-      return true;
+      if (good_left_ != 0 || bad_left_ == 0) {
+        good_left_ -= good_left_ != 0 && good_left_ != ~std::size_t{0};
+        if (bytes <= most_at_once_) return true;
+      } else if (bad_left_ != ~std::size_t{0}) {
+        --bad_left_;
+      }
+      ++refused_;
+      return false;
     });
   }
   void note(void* memory, std::size_t bytes) {
@@ -125,8 +133,8 @@ class watched_memory : public std::pmr::memory_resource {
   mutable std::mutex lock_;
   std::unordered_map<void*, std::size_t> live_;
   std::size_t live_bytes_ = 0, most_bytes_ = 0, allocations_ = 0, wrong_returns_ = 0;
-  std::size_t good_left_ = std::numeric_limits<std::size_t>::max(),
-              most_at_once_ = std::numeric_limits<std::size_t>::max();
+  std::size_t good_left_ = ~std::size_t{0}, bad_left_ = ~std::size_t{0}, most_at_once_ = ~std::size_t{0},
+              refused_ = 0;
 };
 
 }  // namespace test

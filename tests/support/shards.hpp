@@ -4,7 +4,7 @@
 #include <roost/shards/shards.hpp>
 
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 // Shards of the place under test. On cuda they are on all devices in turn, or several on one.
 

@@ -7,7 +7,7 @@
 #include <roost/sparse/coordinate_index.hpp>
 
 #include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/refusals.hpp"
 
 // Voxels to test with, and an oracle of rows that knows nothing of blocks.
 

@@ -10,8 +10,7 @@
 #include "roost/place.hpp"
 
 /// \file
-/// Learned rows of numbers by key: a table with a fixed number of rows, in which new keys take the rows
-/// of others.
+/// Learned rows by key: a table with a fixed number of rows, in which new keys take the rows of others.
 
 namespace roost {
 
@@ -36,9 +35,10 @@ struct embedding_entries {
 ///     table.find(gpu, {.ids = ids}, slots, rows);     // an evaluation
 ///
 /// `Value`: float, bfloat16 or float16, the type of weights; the optimizer's state is floats. Calls are
-/// asynchronous on cuda unless they say otherwise, and can be captured in graphs. Only const calls may
-/// overlap. A table allows up to 2^32 - 1 steps. A slot is the number of a row; it belongs to its key until
-/// insert, assign, erase or restore give it to another one.
+/// asynchronous on cuda unless they say otherwise, and can be captured in graphs. A call that throws
+/// invalid_argument or out_of_memory has changed nothing. Only const calls may overlap. A table allows up to
+/// 2^32 - 1 steps. A slot is the number of a row; it belongs to its key until insert, assign, erase or
+/// restore give it to another one.
 ///
 /// With options.cached_rows, there may be more rows than fit in memory of the place.
 ///
@@ -62,8 +62,7 @@ class embedding_table {
 
   /// A training step: writes the slot of each id, ~0 for an id without a row; new keys get rows. `slots`: one
   /// for each id, in memory of the place. `running`: how many steps before this one still expect an update;
-  /// their keys keep their rows, too. Throws invalid_argument for spans of wrong sizes, and out_of_memory:
-  /// then keys that have rows count as looked up, and new keys have got no rows.
+  /// their keys keep their rows, too. Throws invalid_argument for spans of wrong sizes, and out_of_memory.
   void insert(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
               std::uint32_t running = 0) {
     step(place, batch, slots, {.running = running});
@@ -92,8 +91,7 @@ class embedding_table {
   /// still expect an update; the last step always counts.
   void prefetch(const Place& place, const embedding_batch& batch, std::uint32_t running = 0);
 
-  /// A step of the optimizer. `gradients`: batch.rows() * dim numbers. The gradients of ids without a row are
-  /// dropped.
+  /// A step of the optimizer. `gradients`: batch.rows() * dim numbers; those of ids without rows are dropped.
   void update(const Place& place, const embedding_batch& batch, std::span<const std::uint32_t> slots,
               std::span<const Value> gradients) {
     const auto ids = detail::ids_of(options(), batch, slots.size(), "::update");
@@ -105,6 +103,7 @@ class embedding_table {
   struct evicted_keys {
     array<std::int64_t, Place> ids;
     array<std::uint16_t, Place> features;
+    explicit evicted_keys(const Place& place, std::size_t n) : ids(place, n), features(place, n) {}
   };
   /// Gives rows to keys and sets their weights: `rows`, dim numbers for each id. If a key has several rows,
   /// the last one counts. Only for new keys, the optimizer's state starts again. This is a step, like
@@ -183,8 +182,6 @@ class embedding_table {
   detail::embedding_state state(const Place& place) const { return detail::read_one(place, view().state); }
   void step(const Place& place, const embedding_batch& batch, std::span<std::uint32_t> slots,
             detail::step_kind<Value> how);
-  template <class Keys>
-  evicted_keys keys_of(const Place& place, const Keys& keys, std::size_t n) const;
 
   detail::embedding_memory<Place, Value> memory_;
 };

@@ -79,7 +79,7 @@ class coordinate_index {
   /// range holds at that time. `count`: null, or a word in memory of the place with the number of
   /// coordinates. Calls that are queued after it see the new index; size(), the spans and statistics()
   /// describe it after finish(). If the coordinates do not fit, the index is empty, and finish() throws.
-  /// Throws invalid_argument for more coordinates than options::capacity, out_of_memory.
+  /// Throws invalid_argument for more coordinates than options::capacity, out_of_memory: it is then empty.
   template <class Coordinates>
   void rebuild_async(const Place& place, const Coordinates& coordinates,
                      const std::uint32_t* count = nullptr) {
@@ -90,7 +90,7 @@ class coordinate_index {
                                        "; make the index with options.capacity"});
     }
     using counted = detail::counted_coordinates<std::remove_const_t<decltype(sequence)>>;
-    table_.fill(place, counted{sequence, count});
+    table_.refill(place, counted{sequence, count});
   }
 
   /// Waits for the last rebuild_async, or the last replay of its graph, and updates size(), the spans and

@@ -71,14 +71,13 @@ class kernel_map {
   /// submanifold with odd sizes, or has options::inverse.
   kernel_map_view transposed() const { return table_.transposed(); }
 
-  /// The index of the output voxels of convolution(), pooling() or generative(). Throws invalid_argument for
-  /// other maps.
+  /// The index of the outputs of convolution(), pooling() or generative(); invalid_argument for other maps.
   const index_type& made_outputs() const { return table_.made_outputs(); }
 
   /// Builds the map again, without waiting, if it is from submanifold() or has made_outputs(): for an index
   /// that was built by rebuild_async(), in CUDA graphs. The map must have been built from an index with a
   /// capacity (invalid_argument otherwise). The sizes on the host are right after finish(); views remain
-  /// valid.
+  /// valid. Throws out_of_memory: the map is then empty.
   void rebuild_async(const Place& place, const index_type& inputs) { table_.rebuild_async(place, inputs); }
   /// Waits for rebuild_async(), and updates the sizes on the host. Throws build_error if outputs or pairs did
   /// not fit. Synchronises.

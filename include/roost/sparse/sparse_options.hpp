@@ -30,8 +30,7 @@ enum class representation {
   points  ///< one entry per voxel in a frozen_map: for thin clouds
 };
 
-/// All coordinates from `least` to `greatest`, both included. Empty if `least` exceeds `greatest` on some
-/// axis.
+/// All coordinates from `least` to `greatest`, both included. Empty if, on some axis, `least` is greater.
 template <int D>
 struct coordinate_box {
   coordinate<D> least, greatest;

@@ -210,8 +210,7 @@ class stadium_map {
   /// takes as much host memory as the larger table needs, and memory of the place for both boards and some
   /// hundredths of the bodies. If the table has hundreds of regions, the number of slots is at least the
   /// requested one and at most an eighth more. The part of the bodies in memory of the place does not grow.
-  /// In all other cases both tables take memory until the move is complete. Synchronises; throws as reserve
-  /// does.
+  /// Otherwise both tables take memory until the move is complete. Synchronises; throws as reserve does.
   void rehash(const Place& place, std::size_t n = 0) { table_.rehash(place, n); }
 
   /// Makes the table as small as its keys allow.

@@ -162,8 +162,7 @@ struct fill_regions {
 
   /// Frees slots of erased keys. First each key outside its home bucket moves back to the first bucket of its
   /// probe sequence that has such a slot. Then the slots of erased keys in buckets that no key passes are
-  /// freed; the rest wait for a later call. If too many keys are outside their home buckets, nothing is
-  /// changed.
+  /// freed; the rest wait for a later call. If too many keys are away from home, nothing is changed.
   template <class Access, class Team>
   ROOST_FN void take_out_erased(const Team& team, const pieces& parts, std::uint32_t region) const {
     const std::uint32_t section = region / (table.geometry().regions / probing::sections);
@@ -205,8 +204,7 @@ struct fill_regions {
     return team.any(some_erased) && team.any(some_free);
   }
 
-  /// Moves the key of a slot to a slot of an erased key nearer to its home, or notes the buckets that it
-  /// passes.
+  /// Moves the key of a slot to that of an erased key nearer to its home, or notes the buckets it passes.
   template <class Access, class Team>
   ROOST_FN void move_back(const Team& team, const pieces& parts, std::uint32_t section,
                           std::uint32_t number) const {

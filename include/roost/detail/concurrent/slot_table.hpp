@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -11,8 +12,7 @@ namespace roost {
 
 namespace detail {
 
-/// The slots of a concurrent_map: their memory, the known bounds on the slots in use, and bulk changes, which
-/// make room.
+/// The slots of a concurrent_map: their memory, bounds on those in use, and bulk changes, which make room.
 template <class Key, class Value, class Place>
 class slot_table {
  public:
@@ -91,8 +91,7 @@ class slot_table {
       const bool by_region = std::is_same_v<Wanted, all_wanted> && goes_by_region(n, how);
       if (!by_region && static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
       if (room(by_region) < n) {  // there may be enough room after all: a sample shows how many keys are new
-        // A different sample each time: after an interrupted call, the keys of its sample are already
-        // present.
+        // A different sample each time: after an interrupted call, the keys of its sample are present.
         order = sample_first::of(n, most_->live);
         if (order.sampled != 0) {
           expected = order.sampled;
@@ -126,14 +125,17 @@ class slot_table {
     return noting_erased([&] { return place.sum(capacity(), erase_slot_if<Table, F>{table, f}); });
   }
 
-  void reserve(const Place& place, std::size_t n) {
+  /// What moves with the keys: called with their new table, before it replaces this one; it may throw.
+  using companion = std::function<void(const table_type&)>;
+
+  void reserve(const Place& place, std::size_t n, const companion& along = {}) {
     count_slots(place);
-    if (n > most_->live && n - most_->live > room())
-      move_to(place, std::max(static_cast<double>(n), limit()));
+    if (n <= most_->live || n - most_->live <= room()) return along ? along(table()) : void();
+    move_to(place, std::max(static_cast<double>(n), limit()), false, along);
   }
 
-  void move_to(const Place& place, double n, bool other_hash = false) {
-    if (!move(place, n, other_hash)) {
+  void move_to(const Place& place, double n, bool other_hash = false, const companion& along = {}) {
+    if (!move(place, n, other_hash, along)) {
       raise<build_error>({"roost::concurrent_map: the keys found no room in a table for ", n,
                           "; rehash for more, or make the map with another seed"});
     }
@@ -319,8 +321,7 @@ class slot_table {
     most_ = {live, place.sum(capacity(), is_taken<table_type>{table()}) - live};
   }
 
-  /// How many more keys can be inserted before room must be made. Inserts by region also free slots of erased
-  /// keys.
+  /// How many keys can be inserted before room must be made. By region: that frees slots of erased keys.
   std::size_t room(bool by_region = false) const {
     if (!most_) return 0;
     const double by_slots = (limit() + static_cast<double>(capacity())) / 2 -
@@ -379,7 +380,7 @@ class slot_table {
   /// Moves all keys to a table with room for n keys or, without n, to one of the same size; by region if the
   /// hash function may stay the same. Without n, refs of a map that does not grow stay valid. Returns false
   /// if the keys found no room, or if there was no memory for a table of the same size.
-  bool move(const Place& place, std::optional<double> n, bool other_hash) try {
+  bool move(const Place& place, std::optional<double> n, bool other_hash, const companion& along = {}) try {
     const table_type old = table();
     const std::size_t live = size(place);
     if (borrowed_ != nullptr && n && *n > limit()) {
@@ -410,6 +411,7 @@ class slot_table {
         good = place.sum(old.capacity(), copy_slot<table_type>{old, target}) == 0;
       }
       if (!good) continue;
+      if (along) along(target);
       if (borrowed_ != nullptr || refs_stay) {
         place.copy(buckets(), memory.data(), memory.bytes());
       } else {

@@ -140,14 +140,15 @@ class values_in_entries {
     const std::size_t live = table.size(place);
     const bool enough = n <= live || has_entries(n - live, taken(place));
     array<Value, Place> more(place, enough ? 0 : entries_for(static_cast<double>(n)));
-    table.reserve(place, n);
-    if (!enough) move(place, table, std::move(more), live);
+    table.reserve(place, n, [&](const auto& target) {
+      if (!enough) move(place, target, std::move(more), live);
+    });
   }
   void rehash(const Place& place, slots& table, std::size_t n) {
     const std::size_t live = table.size(place);
     array<Value, Place> others(place, entries_for(static_cast<double>(std::max(n, live))));
-    table.move_to(place, static_cast<double>(n));
-    move(place, table, std::move(others), live);
+    table.move_to(place, static_cast<double>(n), false,
+                  [&](const auto& target) { move(place, target, std::move(others), live); });
   }
 
   /// Each pair takes an entry. If there are too few for the batch, the values are first moved to a new array.
@@ -184,10 +185,11 @@ class values_in_entries {
   }
 
   /// Moves the values of the `live` present keys to other entries, without gaps.
-  void move(const Place& place, const slots& table, array<Value, Place> others, std::size_t live) {
+  void move(const Place& place, const typename slots::table_type& table, array<Value, Place> others,
+            std::size_t live) {
     using table_type = typename slots::table_type;
-    select(place, table.capacity(), is_occupied<table_type>{table.table()},
-           move_to_entry<table_type, Value>{table.table(), values_.data(), others.data()});
+    select(place, table.capacity(), is_occupied<table_type>{table},
+           move_to_entry<table_type, Value>{table, values_.data(), others.data()});
     write_one(place, taken_.data(), std::uint64_t{live});
     values_ = std::move(others);
   }
@@ -207,7 +209,8 @@ class values_in_entries {
                               " values; with keys of 4 bytes there are at most 2^32; insert fewer at once"});
       }
       // Moving the values to the same number of entries is worthwhile only if it frees an eighth of them.
-      move(place, table, array<Value, Place>(place, first + n <= room - room / 4 ? room : more), first);
+      move(place, table.table(), array<Value, Place>(place, first + n <= room - room / 4 ? room : more),
+           first);
     }
     write_one(place, taken_.data(), first + n);
     return first;

@@ -89,7 +89,7 @@ struct join {
                                                  const Find& find) {
     array<Row, Place> right(place, n);
     find(right);
-    const is_other_value<Row> matches{right.data(), no_row<Row>};
+    const is_value<Row, false> matches{right.data(), no_row<Row>};
     if (outer || place.sum(n, matches) == n) {
       auto left = array_of(place, n, number<Row>());
       place.synchronize();

@@ -332,6 +332,7 @@ inline device_memory_pool& device_memory_pool::of(int device) {
 
 inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream) {
   void* memory = nullptr;
+  is_short_ = false;
   if (cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   // Memory that the pool keeps may be what this allocation lacks.
@@ -341,6 +342,7 @@ inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream
   if (status == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   if (status != cudaErrorMemoryAllocation) detail::check(status, "cudaMallocFromPoolAsync");
+  is_short_ = true;
   std::size_t free = 0, total = 0;
   static_cast<void>(cudaMemGetInfo(&free, &total));
   detail::raise<out_of_memory>({"roost::cuda: no memory for ", bytes, " bytes; ", free, " of ", total,
@@ -349,6 +351,8 @@ inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream
 
 inline void device_memory_pool::deallocate(void* memory, std::size_t, cudaStream_t stream) noexcept {
   static_cast<void>(cudaFreeAsync(memory, stream));  // fails harmlessly if CUDA is already shutting down
+  if (is_short_ && cudaStreamSynchronize(stream) == cudaSuccess)
+    static_cast<void>(cudaMemPoolTrimTo(pool_, 0));
 }
 
 inline std::size_t device_memory_pool::kept() const {

@@ -227,8 +227,7 @@ void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t grain, co
   for_each_piece(arena, n, grain, piece_work{run, &body});
 }
 
-/// Scratch memory of one host thread: on the stack if it fits, so that most kernels run even if there is no
-/// memory.
+/// Scratch memory of one host thread: on the stack if it fits, so that most kernels run without memory.
 class host_scratch {
  public:
   host_scratch(const host& place, std::size_t bytes)

@@ -27,18 +27,12 @@ struct element {
   ROOST_FN auto operator()(std::size_t i) const { return elements[i]; }
 };
 
-/// Whether values[i] is the wanted one.
-template <class T>
+/// Whether values[i] is this one, or is not.
+template <class T, bool Is = true>
 struct is_value {
   const T* values;
-  T wanted;
-  ROOST_FN bool operator()(std::size_t i) const { return values[i] == wanted; }
-};
-template <class T>
-struct is_other_value {
-  const T* values;
-  T unwanted;
-  ROOST_FN bool operator()(std::size_t i) const { return values[i] != unwanted; }
+  T value;
+  ROOST_FN bool operator()(std::size_t i) const { return (values[i] == value) == Is; }
 };
 
 /// ends[i] - begins[i]

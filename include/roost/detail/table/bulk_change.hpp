@@ -175,8 +175,7 @@ struct sample_first {
   }
 };
 
-/// Pairs [first, first + count) of a source in some order; is_wanted(i) says whether pair i of the source is
-/// inserted.
+/// Pairs [first, first + count) of a source in some order; is_wanted(i): whether its pair i is inserted.
 template <class Source, class Wanted, class Order = batch_order>
 struct part_of {
   static constexpr bool all = std::is_same_v<Wanted, all_wanted>;

@@ -450,8 +450,7 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
         }
         return report;
       } catch (const out_of_memory&) {
-        // The automatic choice falls back to the direct path, which needs no memory, unless changes have
-        // begun.
+        // The automatic choice falls back to the direct path, which needs no memory, if no change has begun.
         if (asks_for_regions(options.path) || (changes<Answer> && begun)) throw;
         probe_directly(place, ref, table_bytes, slice(queries, first, n - first),
                        answers_from<Answer>{answer, first});

@@ -16,8 +16,7 @@ constexpr std::uint32_t lanes_of_row(std::size_t pieces) {
   return lanes;
 }
 
-/// Copies `pieces` pieces from from(k) to to(k) for each row k below count; other(k, p) is piece p if from(k)
-/// is null.
+/// Copies the pieces from(k) of each row k below count to to(k); if from(k) is null, piece p is other(k, p).
 template <class Piece, class Team, class Number, class From, class Other, class To>
 ROOST_FN void copy_rows(const Team& team, std::uint32_t count, Number pieces, std::uint32_t lanes,
                         const From& from, const Other& other, const To& to) {

@@ -38,6 +38,13 @@ struct read_keys {
   }
 };
 
+template <class Place, class Keys, class Result>
+Result keys_of(const Place& place, const embedding_options& options, const Keys& keys, Result result) {
+  place.for_each(result.ids.size(),
+                 read_keys<Keys>{keys, options.seed, result.ids.data(), result.features.data()});
+  return result;
+}
+
 /// Writes entries to slots; `puts_keys`: also their keys.
 struct write_embeddings {
   embedding_slots table;

@@ -128,8 +128,7 @@ void run_gather(const Place& place, const embedding_view<Value>& table, const em
   by_width(table.rows.dim, run, out);
 }
 
-/// Finds the slots of ids and copies their rows. In a step, the rows of ids that are not found are copied
-/// later.
+/// Finds the slots of ids and copies their rows; in a step, those of ids that are not found are copied later.
 template <int Width, class Value>
 struct find_and_gather {
   static constexpr int threads = find_embeddings::threads, teams_at_once = 4;

@@ -103,8 +103,8 @@ class embedding_memory {
     rows.where = zeros(place, n);
     rows.owners = zeros(place, near);
     const auto lines = static_cast<std::uint32_t>(near / row_cache::line);
-    view.cache = {n, lines, larger(lines / row_cache::lines_of_region, 1u), zeros(place, near),
-                  zeros(place, near)};
+    view.cache = {n, lines, larger(smaller(lines / row_cache::lines_of_region, row_cache::regions_most), 1u),
+                  zeros(place, near), zeros(place, near)};
   }
 
   std::vector<array<std::byte, Place>> pieces_;

@@ -7,8 +7,7 @@
 #include "roost/embedding/embedding_options.hpp"
 #include "roost/hash.hpp"
 
-// Numbers of rows: read and written in pieces of four where their addresses allow it, computed with as
-// floats.
+// Numbers of rows: in pieces of four where their addresses allow it; as floats wherever they are computed.
 
 namespace roost::detail {
 

@@ -187,8 +187,7 @@ struct place_missing {
     team.sync_near();
   }
 
-  /// Gives a chosen key its slot, if there is one. Returns how many of the neighbours' keys took theirs from
-  /// other keys.
+  /// Gives a chosen key its slot, if there is one. Returns how many of the neighbours' keys evicted others.
   template <class Team>
   ROOST_FN std::uint32_t write_slot(const Team& team, chosen_key* key) const {
     const bool placed = key != nullptr && key->slot != no_slot,

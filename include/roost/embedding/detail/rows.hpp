@@ -49,7 +49,8 @@ struct embedding_rows {
 /// 1994).
 struct row_cache {
   static constexpr std::uint32_t line = 32, lines_of_region = 128, again = 256;
-  static constexpr std::uint32_t waits = ~0u;  // in embedding_rows::where: for fetch_rows
+  static constexpr std::uint32_t regions_most = 4095;  // the scan of their counts then takes no memory
+  static constexpr std::uint32_t waits = ~0u;          // in embedding_rows::where: for fetch_rows
 
   std::uint64_t slots = 0;
   std::uint32_t lines = 0, regions = 0;
@@ -66,8 +67,7 @@ struct row_cache {
   }
 };
 
-/// Marks the rows of a batch that are in the cache with the step, and counts the rest by region, each row
-/// once.
+/// Marks the rows of a batch that are in the cache with the step; counts the rest by region, each once.
 template <class Value>
 struct use_rows {
   embedding_rows<Value> rows;
@@ -148,8 +148,7 @@ struct fetch_rows {
     exchange(cache.came[row], cache.now());
   }
 
-  /// A row of the cache that is free or not used by a running step; no_slot if several lines have no such
-  /// row.
+  /// A row of the cache that is free or not used by a running step; no_slot if several lines have none.
   template <class Team>
   ROOST_FN std::uint32_t take_row(const Team& team, std::uint32_t lane, std::uint32_t slot) const {
     constexpr std::uint64_t never = ~std::uint64_t{0};

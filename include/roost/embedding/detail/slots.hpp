@@ -214,8 +214,7 @@ ROOST_FN std::uint64_t least_near(const Team&, std::uint64_t mine) {
   return mine;
 }
 
-/// Finds the slot of each id of a batch, or no_slot. A key that is found is marked with the step, if there is
-/// one.
+/// Finds the slot of each id of a batch, or no_slot. If there is a step, it marks the keys that are found.
 struct find_embeddings {
   static constexpr int threads = 256, teams_at_once = 4;
   static constexpr int at_once = 2;  // ids whose tags are read together

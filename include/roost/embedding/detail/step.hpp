@@ -142,6 +142,14 @@ void run_step(const Place& place, const embedding_view<Value>& table, const embe
               std::uint32_t* found, const step_kind<Value>& how) {
   const calls_between_pieces none(nullptr);  // keys with slots must get their rows
   embedding_state* const state = table.state;
+  const bool assigns = how.given != nullptr, weighs = table.slots.scores != nullptr,
+             fetches = table.rows.far != nullptr && how.fetches && !assigns;
+  const std::size_t size = larger<std::size_t>(2 * ids.n, 128), n = ids.n + ids.n % 2,
+                    zeros = size + (weighs ? n : 0) + (assigns ? n : 0);
+  // All memory comes first: what is refused has not begun.
+  array<embedding_key, Place> lost(place, n);
+  array<std::uint32_t, Place> memory(place, ids.n != 0 ? zeros + 2 * n : 0);
+  waiting_rows<Place> waiting(place, table.cache, fetches ? ids.n : 0);
   place.for_each(1, begin_step{state});
   if (ids.n == 0) return;
   if (table.sketch.counters != nullptr) {
@@ -150,14 +158,6 @@ void run_step(const Place& place, const embedding_view<Value>& table, const embe
   }
   find_rows(place, table, {table.slots, ids, found, &state->step, &state->any_missing}, how.out);
 
-  // Allocates memory for missing keys while a GPU searches.
-  const bool assigns = how.given != nullptr, weighs = table.slots.scores != nullptr,
-             fetches = table.rows.far != nullptr && how.fetches && !assigns;
-  const std::size_t size = larger<std::size_t>(2 * ids.n, 128), n = ids.n + ids.n % 2,
-                    zeros = size + (weighs ? n : 0) + (assigns ? n : 0);
-  array<embedding_key, Place> lost(place, n);
-  array<std::uint32_t, Place> memory(place, zeros + 2 * n);
-  waiting_rows<Place> waiting(place, table.cache, fetches ? ids.n : 0);
   std::uint32_t *const claims = memory.data(), *const next = claims + zeros;
   const claimed_keys claimed{.size = size,
                              .claims = claims,

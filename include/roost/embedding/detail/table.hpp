@@ -60,31 +60,26 @@ auto embedding_table<Place, Value>::assign(const Place& place, const embedding_b
   detail::expect(rows.size() == n * options().dim && (evicted.empty() || evicted.size() == rows.size()),
                  "::assign", rows.size(), " numbers, and ", evicted.size(), " for evicted rows, for ", n,
                  " rows of ", options().dim);
+  const std::size_t most = evicted.empty() ? 0 : n;
   array<std::uint32_t, Place> slots(place, n);
-  array<detail::embedding_key, Place> keys(place, evicted.empty() ? 0 : n);
+  array<detail::embedding_key, Place> keys(place, most);
+  evicted_keys result(place, most);
   step(place, batch, slots.span(),
        {.running = running,
         .given = rows.data(),
         .evicted_keys = keys.data(),
         .evicted_rows = evicted.data()});
-  if (evicted.empty()) return {};
-  return keys_of(place, keys.data(), state(place).evicted_now);
-}
-
-template <class Place, class Value>
-template <class Keys>
-auto embedding_table<Place, Value>::keys_of(const Place& place, const Keys& keys, std::size_t n) const
-    -> evicted_keys {
-  evicted_keys result{array<std::int64_t, Place>(place, n), array<std::uint16_t, Place>(place, n)};
-  place.for_each(n, detail::read_keys<Keys>{keys, options().seed, result.ids.data(), result.features.data()});
-  return result;
+  if (evicted.empty()) return result;
+  result.ids.shrink(state(place).evicted_now);
+  result.features.shrink(result.ids.size());
+  return detail::keys_of(place, options(), keys.data(), std::move(result));
 }
 
 template <class Place, class Value>
 auto embedding_table<Place, Value>::take_evicted(const Place& place) -> evicted_keys {
   detail::embedding_state now = state(place);
   const auto n = detail::smaller<std::uint64_t>(now.remembered, options().keep_evicted);
-  evicted_keys result = keys_of(place, view().remembered, n);
+  evicted_keys result = detail::keys_of(place, options(), view().remembered, evicted_keys(place, n));
   now.forgotten += now.remembered - n;
   now.remembered = 0;
   detail::write_one(place, view().state, now);
@@ -97,7 +92,8 @@ embedding_entries<Place> embedding_table<Place, Value>::entries(const Place& pla
   const detail::embedding_slots& table = view().slots;
   auto slots = detail::select_numbers<std::uint32_t>(place, capacity(), detail::has_row{table, since});
   const std::size_t n = slots.size();
-  evicted_keys keys = keys_of(place, detail::keys_of_slots{table, slots.data()}, n);
+  auto keys =
+      detail::keys_of(place, options(), detail::keys_of_slots{table, slots.data()}, evicted_keys(place, n));
   array<std::uint32_t, Place> steps(place, n);
   array<std::uint64_t, Place> scores(place, table.scores != nullptr ? n : 0);
   detail::write_numbers(place, n, detail::gather<std::uint32_t>{table.steps, slots.data()}, steps.data());
@@ -125,6 +121,7 @@ std::size_t embedding_table<Place, Value>::restore(const Place& place,
   place.fill(scores.data(), 0, scores.bytes());
   batch.scores = scores.span();
   const auto ids = detail::ids_of(options(), batch, slots.size(), what);
+  array<std::uint32_t, Place> known(place, same_slots ? n : 0);
   if (same_slots) {
     place.copy(slots.data(), entries.slots.data(), slots.size_bytes());
     expect(place.sum(n, detail::is_wrong_slot{table, ids, slots.data()}) == 0, what,
@@ -135,7 +132,6 @@ std::size_t embedding_table<Place, Value>::restore(const Place& place,
   place.for_each(n, detail::write_embeddings{table, ids, slots.data(), entries.steps.data(),
                                              entries.scores.data(), same_slots});
   if (same_slots) {  // a key that occurs twice has only one slot
-    array<std::uint32_t, Place> known(place, n);
     find(place, batch, known.span());
     const bool twice = place.sum(n, detail::is_elsewhere{slots.data(), known.data()}) != 0;
     if (twice) place.fill(table.tags, 0, capacity());

@@ -6,8 +6,7 @@
 
 // An update: gradients, sorted by slot, are added up in the order of the batch, and the optimizer changes
 // each row once. A tile is 32 gradients. If the gradients of a slot end at most one tile after they began,
-// the tile where they began computes their sum; otherwise each tile writes a partial sum, and a second kernel
-// adds these.
+// that tile computes their sum; otherwise each tile writes a partial sum, and a second kernel adds these.
 
 namespace roost::detail {
 
@@ -63,7 +62,7 @@ struct sum_gradients {
     std::uint32_t* slots;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    const std::size_t n_groups = ByRow ? threads / lanes : 0;
+    const std::size_t n_groups = ByRow ? (lanes == 1 ? 1 : threads / lanes) : 0;  // 1: on a host
     return {memory.take<float>(n_groups * tile * lanes), memory.take<std::uint32_t>(n_groups * tile)};
   }
 
@@ -298,6 +297,17 @@ struct sum_gradients {
   }
 };
 
+struct begin_update {
+  embedding_state* state;
+  ROOST_FN void operator()(std::size_t) const {
+    state->long_sums = 0;
+    const auto t = static_cast<double>(++state->updates);
+    const optimizer_rates& rates = state->rates;
+    state->adam_rate = static_cast<float>(rates.learning_rate / (1 - pow(double{rates.beta1}, t)));
+    state->adam_root = static_cast<float>(1 / sqrt(1 - pow(double{rates.beta2}, t)));
+  }
+};
+
 /// Both kernels.
 template <int Width, bool ByRow, class Place, class Value>
 void sum_sorted(const Place& place, const embedding_view<Value>& table, const sorted_slot* sorted,
@@ -308,6 +318,7 @@ void sum_sorted(const Place& place, const embedding_view<Value>& table, const so
   const std::size_t tiles = ceil_div<std::size_t>(n, sum_gradients<Width, Value, false, ByRow>::tile);
   array<float, Place> partial(place, tiles * 2 * table.rows.dim);
   array<std::uint32_t, Place> long_sums(place, tiles);
+  place.for_each(1, begin_update{table.state});  // after all that may be refused
   const auto run = [&](auto joins, std::size_t of_tiles) {
     using kernel = sum_gradients<Width, Value, joins(), ByRow>;
     const kernel sums{
@@ -320,24 +331,12 @@ void sum_sorted(const Place& place, const embedding_view<Value>& table, const so
   run(std::true_type(), smaller<std::size_t>(tiles, 4096));
 }
 
-struct begin_update {
-  embedding_state* state;
-  ROOST_FN void operator()(std::size_t) const {
-    state->long_sums = 0;
-    const auto t = static_cast<double>(++state->updates);
-    const optimizer_rates& rates = state->rates;
-    state->adam_rate = static_cast<float>(rates.learning_rate / (1 - pow(double{rates.beta1}, t)));
-    state->adam_root = static_cast<float>(1 / sqrt(1 - pow(double{rates.beta2}, t)));
-  }
-};
-
 /// A step of the optimizer: `slots` of n ids, and a gradient for each bag.
 template <class Place, class Value>
 void run_update(const Place& place, const embedding_view<Value>& table, const std::uint32_t* slots,
                 std::size_t n, const bags_of_ids& bags, const Value* gradients) {
   const calls_between_pieces none(nullptr);  // all rows learn, or none
-  place.for_each(1, begin_update{table.state});
-  if (n == 0) return;
+  if (n == 0) return place.for_each(1, begin_update{table.state});
   array<std::uint32_t, Place> bag_of(place, bags.offsets != nullptr ? n : 0);
   write_numbers(place, bag_of.size(), bag_of_id{bags}, bag_of.data());
   const auto absent = static_cast<std::uint32_t>(table.capacity());

@@ -73,7 +73,7 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
   send_back(me, all, of_first.data(), mine, sent.data());
   mine.parts.restore_each(place, sent.data(), put_to<Total>{total.data()}, nullptr);
   const auto first =
-      select_numbers<std::uint32_t>(place, total.size(), is_other_value<Total>{total.data(), Total{}});
+      select_numbers<std::uint32_t>(place, total.size(), is_value<Total, false>{total.data(), Total{}});
   counted_keys<Key, Total, place_type> result;
   result.keys = array_of(place, first.size(), gather<Key>{keys.data(), first.data()});
   if constexpr (counted)

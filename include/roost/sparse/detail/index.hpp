@@ -149,8 +149,7 @@ class voxel_ref {
   }
   /// True if the voxel is present.
   ROOST_FN bool contains(const coordinate<D>& c) const { return find(c).has_value(); }
-  /// Prefetches what a lookup of this voxel reads. Does nothing on a GPU, where other threads hide the
-  /// latency.
+  /// Prefetches what a lookup of this voxel reads. Does nothing on a GPU: other threads hide the latency.
   ROOST_PREFETCH_FN void prefetch(const coordinate<D>& c) const {
     if (!has_points_) rows_.blocks.table.prefetch(c);
   }
@@ -212,6 +211,20 @@ class voxel_table {
     place.expect_room(room * (sizeof(coordinate<D>) + 6) + (options_.rows_of_input ? 4 * n : 0));
     if (options_.representation == representation::points || !build_blocks(place, source, room))
       build_points(place, source);
+  }
+
+  /// coordinate_index::rebuild_async.
+  template <class Source>
+  void refill(const Place& place, const Source& source) try {
+    fill(place, source);
+  } catch (...) {
+    clear(place);
+    throw;
+  }
+  void clear(const Place& place) {
+    inputs_ = 0;
+    place.fill(memory_.data(), 0, memory_.bytes());
+    take_over({});
   }
 
   void finish(const Place& place) {

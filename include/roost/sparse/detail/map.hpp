@@ -249,8 +249,15 @@ class neighbour_table {
           {"roost::kernel_map::rebuild_async: the map must have been made from this index, "
            "or one of its capacity (options.capacity of coordinate_index)"});
     }
-    if (made_) make_outputs(place, inputs);
-    make(place, inputs, made_ ? *made_ : inputs);
+    try {
+      if (made_) make_outputs(place, inputs);
+      make(place, inputs, made_ ? *made_ : inputs);
+    } catch (...) {
+      if (made_) made_->table_.clear(place);
+      for (auto* words : {&sizes_, &pair_begins_}) place.fill(words->data(), 0, words->bytes());
+      inputs_ = outputs_ = pairs_ = 0;
+      throw;
+    }
   }
 
   void finish(const Place& place) {

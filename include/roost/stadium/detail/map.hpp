@@ -428,8 +428,7 @@ class stadium_table {
   std::vector<region_sweep> swept_regions(const Place& place) const {
     const auto heads = copy_to_host(place, heads_);
     std::vector<region_sweep> result(heads.size());
-    // How many runs of regions, each passed by the keys of one home, begin at a region, less how many end
-    // there.
+    // How many runs of regions, each passed by the keys of one home, begin at a region, less those that end.
     std::vector<std::int64_t> begin_less_end(heads.size() + 1);
     for (std::size_t r = 0; r < heads.size(); ++r) {
       const std::size_t end = r + heads[r].far, in_line = smaller(end, heads.size());

@@ -20,8 +20,7 @@ inline std::size_t free_bytes(const cuda& place) {
 }
 #endif
 
-/// n uninitialised elements: the first `near` in memory of the place, the others in host memory. Can be
-/// moved.
+/// n uninitialised elements: the first `near` in memory of the place, the others in host memory. Movable.
 template <class T, class Place>
 class body_memory {
  public:
