@@ -578,7 +578,9 @@ def test_rules_of_indice_keys():
         (ours.SparseMaxPool2d(2, indice_key="a"), y, "is there"),
         (ours.SubMConv2d(3, 3, 5, indice_key="s"), first, "another indice_key"),
         (ours.SubMConv2d(3, 3, 3, dilation=2, indice_key="s"), first, "another indice_key"),
-        (ours.SparseInverseConv2d(3, 3, 3, "s"), first, "not that of an earlier layer"),
+        (ours.SparseInverseConv2d(3, 3, 3, "s"), first, "of a submanifold one, .*; give the layer to undo"),
+        (ours.SparseInverseConv2d(3, 3, 3, "s"), ours.SubMConv2d(3, 3, 3, indice_key="s")(y), r"from \['a'\]$"),
+        (ours.SparseInverseConv2d(3, 3, 2, "b"), y, "layer with a stride; give the layer to undo"),
         (ours.SparseInverseConv2d(3, 3, 2, "a"), y, "kernel"),
         (
             ours.SparseInverseConv2d(3, 3, 3, "a"),
