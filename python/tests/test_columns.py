@@ -616,9 +616,10 @@ def test_columns_of_astropy(values, mask):
         assert set(found) == set(wanted)
     if isinstance(values[0], float):
         assert roost.unique(np.array(values) * u.one, sorted=True).tolist() == sorted(set(values))
+        groups = roost.group_by(plain)
         for x in (np.array(values) * u.km, masked.Masked(np.array(values) * u.km, mask=mask)):
-            for call in (lambda: roost.unique(x), lambda: roost.isin(x, x), lambda: roost.group_by(plain).sum(x)):
-                with pytest.raises(TypeError, match=r"the unit km, which would be lost; pass x.to_value\(unit"):
+            for call in (lambda: roost.unique(x), lambda: roost.isin(x, x), lambda: groups.sum(x)):
+                with pytest.raises(TypeError, match="the unit km, which would be lost; pass x.to_value"):
                     call()
 
 
