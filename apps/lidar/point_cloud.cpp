@@ -1,6 +1,7 @@
 #include "point_cloud.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <regex>
 #include <roost/error.hpp>
 #include <string_view>
 #include <utility>
@@ -595,40 +595,116 @@ std::pair<number_type, bool> type_of_numpy(std::string_view name) {
   return {{kind, static_cast<unsigned>(*bytes)}, name[0] == '>'};
 }
 
-/// The fields of a structured array: [('x', '<f4'), ('intensity', '|u1', (2,)), ('', '|V3')].
-record_layout layout_of_fields(const std::string& file, const std::string& descr) {
-  static const std::regex field(
-      R"(\(\s*'([^']*)',\s*'([<>=|][a-zA-Z])(\d{1,6})'\s*(?:,\s*\(([\d, ]*)\)\s*)?\)\s*,?\s*)");
-  const auto list = descr.substr(1);
-  record_layout layout;
-  std::vector<std::string> names;
-  std::vector<std::size_t> offsets;
-  std::vector<std::string> types;
-  auto rest = list.cbegin();
-  for (std::smatch match;
-       std::regex_search(rest, list.cend(), match, field, std::regex_constants::match_continuous);
-       rest = match[0].second) {
-    // A field with a shape is not a coordinate.
-    names.push_back(match[4].matched ? std::string() : match[1].str());
-    types.push_back(match[2].str() + match[3].str());
-    offsets.push_back(layout.bytes);
-    std::size_t bytes = std::stoul(match[3].str()) * (match[2].str()[1] == 'U' ? 4 : 1);
-    std::vector<std::string_view> sides;
-    const auto shape = match[4].str();
-    split(shape, separator::comma, sides);
-    for (const auto side : sides) {
-      if (!side.empty()) bytes *= std::min<std::uint64_t>(natural_in(side).value_or(0), 4096);
+/// A literal of Python: a text, a word (number, True), or several in brackets, those of {} by turns keys and
+/// values.
+struct literal {
+  char kind = ' ';  ///< ' of a text, a bracket, or w
+  std::string text;
+  std::vector<literal> items;
+
+  const literal& operator[](std::string_view key) const {
+    static const literal none;
+    for (std::size_t i = 0; kind == '{' && i + 1 < items.size(); i += 2) {
+      if (items[i].text == key) return items[i + 1];
     }
-    layout.bytes += bytes;
+    return none;
   }
-  if (rest == list.cend() || *rest != ']' || names.empty())
-    refuse(file, "is an array of fields that are not understood; save its x, y and z as columns");
-  const auto axes = expect_axes(file, "field", {names.begin(), names.end()});
+};
+
+/// Takes a literal from the beginning of a text; one of the kind ' ' if there is none.
+literal take_literal(std::string_view& text, int depth = 0) {
+  constexpr std::string_view between = " \t\n,:";
+  const auto skip = [&] { text.remove_prefix(std::min(text.find_first_not_of(between), text.size())); };
+  skip();
+  if (text.empty() || depth > 16) return {};
+  const char first = text[0];
+  literal result{first, {}, {}};
+  if (first == '\'' || first == '"') {
+    result.kind = '\'';
+    for (text.remove_prefix(1); !text.empty() && text[0] != first; text.remove_prefix(1)) {
+      if (text[0] == '\\' && text.size() > 1) text.remove_prefix(1);
+      result.text += text[0];
+    }
+  } else if (const auto bracket = std::string_view("([{").find(first); bracket != std::string_view::npos) {
+    const char last = ")]}"[bracket];
+    text.remove_prefix(1);
+    for (skip(); !text.empty() && text[0] != last; skip()) {
+      result.items.push_back(take_literal(text, depth + 1));
+      if (result.items.back().kind == ' ') return {};
+    }
+  } else {
+    result.kind = 'w';
+    result.text = text.substr(0, text.find_first_of(" ,:)]}"));
+    text.remove_prefix(result.text.size());
+    return result.text.empty() ? literal() : result;
+  }
+  if (text.empty()) return {};
+  text.remove_prefix(1);
+  return result;
+}
+
+/// The numbers in a tuple; nothing if it is none.
+std::optional<std::vector<std::uint64_t>> sides_in(const literal& tuple) {
+  std::vector<std::uint64_t> sides;
+  for (const auto& side : tuple.items) {
+    const auto number = natural_in(side.text);
+    if (!number || *number > std::uint64_t{1} << 40) return {};
+    sides.push_back(*number);
+  }
+  return tuple.kind == '(' ? std::optional(sides) : std::nullopt;
+}
+
+/// The bytes of a field ('x', '<f4') or ('x', '<f4', (2,)); its type may be a list of fields.
+std::optional<std::size_t> bytes_of_field(const literal& field) {
+  if (field.kind != '(' || field.items.size() < 2 || field.items.size() > 3) return {};
+  const auto& type = field.items[1];
+  std::size_t bytes = 0;
+  if (type.kind == '[') {
+    for (const auto& inner : type.items) {
+      const auto size = bytes_of_field(inner);
+      if (!size) return {};
+      bytes += *size;
+    }
+  } else {  // <f4, <U5, <M8[ns]; |O has no size
+    if (type.text.size() < 3) return {};
+    const auto size = natural_in(std::string_view(type.text).substr(2, type.text.find('[') - 2));
+    if (!size) return {};
+    bytes = *size * (type.text[1] == 'U' ? 4 : 1);
+  }
+  const auto sides = field.items.size() == 3 ? sides_in(field.items[2]) : std::vector<std::uint64_t>();
+  if (!sides) return {};
+  for (const auto side : *sides) bytes *= side;
+  return bytes < std::size_t{1} << 32 ? std::optional(bytes) : std::nullopt;
+}
+
+/// The fields of a structured array: [('x', '<f4'), ('intensity', '|u1', (2,)), ('', '|V3')].
+record_layout layout_of_fields(const std::string& file, const literal& fields) {
+  record_layout layout;
+  std::vector<std::string_view> names, types;
+  std::vector<std::size_t> offsets;
+  for (const auto& field : fields.items) {
+    const auto bytes = bytes_of_field(field);
+    const auto named = [&] { return field.items.empty() ? std::string() : field.items[0].text; };
+    if (!bytes) {
+      refuse(file,
+             fmt::format("has the field '{}', whose size in bytes is not known; leave it out", named()));
+    }
+    // A field with a shape, or of fields, is not a coordinate. A name may be (title, name).
+    const auto& name = field.items[0].items.size() == 2 ? field.items[0].items[1] : field.items[0];
+    const bool single = field.items.size() == 2 && field.items[1].kind != '[';
+    names.push_back(single ? std::string_view(name.text) : std::string_view());
+    types.push_back(field.items[1].text);
+    offsets.push_back(layout.bytes);
+    layout.bytes += *bytes;
+  }
+  const auto axes = expect_axes(file, "field", names);
   for (std::size_t a = 0; a < 3; ++a) {
     const auto [type, big_endian] = type_of_numpy(types[axes[a]]);
-    if (type.bytes == 0)
-      refuse(file,
-             "has fields x, y, z that are other numbers than float32, float64 or integers; convert them");
+    if (type.bytes == 0) {
+      refuse(file, fmt::format("has the field '{}' of the type '{}'; coordinates are float32, float64 or "
+                               "integers: convert it",
+                               names[axes[a]], types[axes[a]]));
+    }
     layout.fields[a] = {offsets[axes[a]], type, big_endian};
   }
   return layout;
@@ -642,20 +718,14 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
   for (std::size_t i = 8; i < std::min(head, text.size()); ++i)
     length |= std::size_t{static_cast<unsigned char>(text[i])} << (i - 8) * 8;
   if (text.size() < head || text.size() - head < length) refuse(file, "is cut short: its header ends early");
-  const std::string header(text.substr(head, length));
-  static const std::regex form(
-      R"(\s*\{\s*'descr':\s*(?:'([^']*)'|(\[[^\]]*\])),\s*'fortran_order':\s*(True|False),)"
-      R"(\s*'shape':\s*\(([\d, ]*)\)\s*,?\s*\}\s*)");
-  std::smatch match;
-  if (length > 65535 || !std::regex_match(header, match, form))
+  auto rest = text.substr(head, length);
+  const auto header = take_literal(rest);
+  const auto &descr = header["descr"], &order = header["fortran_order"];
+  const auto found = sides_in(header["shape"]);
+  if (!found || (descr.kind != '[' && descr.kind != '\'') || (order.text != "True" && order.text != "False"))
     refuse(file, "has a header of numpy that is not understood; save it anew with numpy.save");
-  const auto shape = match[4].str();
-  std::vector<std::string_view> words;
-  split(shape, separator::comma, words);
-  std::vector<std::uint64_t> sides;
-  for (const auto word : words) {
-    if (!word.empty()) sides.push_back(natural_in(word).value_or(0));
-  }
+  const auto& sides = *found;
+  const auto shape = fmt::format("{}{}", fmt::join(sides, ", "), sides.size() == 1 ? "," : "");
   const auto refuse_shape = [&] {
     refuse(file,
            fmt::format("is an array of the shape ({}), another shape than (n, 3) or (n, 4 ...); save its "
@@ -664,12 +734,12 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
   };
   record_layout layout;
   std::string kind;
-  if (match[2].matched) {
-    layout = layout_of_fields(file, match[2].str());
+  if (descr.kind == '[') {
+    layout = layout_of_fields(file, descr);
     kind = "fields x, y, z";
     if (sides.size() != 1) refuse_shape();
   } else {
-    kind = match[1].str();
+    kind = descr.text;
     const auto [type, big_endian] = type_of_numpy(kind);
     if (type.bytes == 0)
       refuse(file,
@@ -678,7 +748,7 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
     if (sides.size() != 2 || sides[1] < 3 || sides[1] > 4096) refuse_shape();
     // With three or four long rows, the rows are x, y and z.
     if ((sides[0] == 3 || sides[0] == 4) && sides[1] > sides[0]) refuse_shape();
-    const bool columns_first = match[3] == "True";
+    const bool columns_first = order.text == "True";
     layout.bytes = sides[1] * type.bytes;
     if (columns_first && sides[0] > text.size()) refuse(file, "is cut short");
     for (std::size_t a = 0; a < 3; ++a) {

@@ -244,7 +244,7 @@ grey_image read_image(const std::string& file) {
   if (is_gzip(bytes)) bytes = unpacked(file);
   const auto kind = kind_of_bytes(bytes);
   if (kind == file_kind::fits) return read_fits(file, std::move(bytes));
-  return read_still(file, bytes);
+  return read_still(file, std::move(bytes));
 }
 
 }  // namespace roost::tools

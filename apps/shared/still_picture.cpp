@@ -111,6 +111,47 @@ int orientation_of_png(const std::string& file, std::string_view bytes) {
   return orientation;
 }
 
+bool is_bmp(std::string_view bytes) {
+  return bytes.starts_with("BM") && byte_reader(bytes, true).number(14, 4) - 12 < 244;  // the header's size
+}
+
+/// A BMP of any header with one that stb_image reads: it has all masks and all colours. Without masks, the
+/// fourth byte of a pixel means nothing.
+std::string with_full_header(std::string_view bytes) {
+  constexpr std::size_t size_at = 14, masks_at = 54, full = 108;
+  const byte_reader reader(bytes, true);
+  const std::size_t pixels_at = reader.number(10, 4), size = reader.number(size_at, 4), end = size_at + size;
+  const bool old = size == 12, known = old || size >= 40;  // of OS/2: sides of 16 bits, colours of 3 bytes
+  const auto bits = reader.number(old ? 24 : 28, 2), packing = old ? 0 : reader.number(30, 4);
+  const bool masks = packing == 3 || packing == 6, alpha = packing == 6 || (masks && size >= 56);
+  const std::size_t least = std::max(end, masks_at + (masks ? alpha ? 16 : 12 : 0));
+  if (!known || pixels_at < (old ? end : least) || pixels_at > bytes.size()) return std::string(bytes);
+  std::string head(size_at + full, '\0');
+  const auto put = [&](std::size_t at, std::uint32_t value, std::size_t n = 4) {
+    std::memcpy(&head[at], &value, n);
+  };
+  const bool wide = bits == 16 || bits == 32;
+  put(0, 0x4d42, 2);
+  put(14, full);
+  put(18, reader.number(18, old ? 2 : 4));
+  put(22, reader.number(old ? 20 : 22, old ? 2 : 4));
+  put(26, reader.number(old ? 22 : 26, 2), 2);
+  put(28, bits, 2);
+  put(30, wide && (packing == 0 || masks) ? 3 : packing);
+  constexpr std::uint32_t usual[2][3] = {{0xff0000, 0xff00, 0xff}, {0x7c00, 0x3e0, 0x1f}};
+  for (std::size_t i = 0; i < 3; ++i)
+    put(masks_at + 4 * i, masks ? reader.number(masks_at + 4 * i, 4) : usual[bits == 16][i]);
+  if (alpha) put(masks_at + 12, reader.number(masks_at + 12, 4));
+  const std::size_t colour = old ? 3 : 4, colours = bits < 16 ? std::size_t{1} << bits : 0;
+  for (std::size_t i = 0, at = end; i < colours; ++i, at += colour) {
+    const auto value = at + colour <= pixels_at ? reader.number(at, 3) : 0;
+    head.append(
+        {static_cast<char>(value), static_cast<char>(value >> 8), static_cast<char>(value >> 16), '\0'});
+  }
+  put(10, static_cast<std::uint32_t>(head.size()));
+  return head += bytes.substr(pixels_at);
+}
+
 /// The input of stb_image, and whether it wanted more.
 struct source {
   std::string_view bytes;
@@ -275,21 +316,25 @@ void expect_size(const std::string& file, long width, long height) {
 bool is_still(const std::string& bytes) {
   int width, height, colours;
   const bool jpeg = bytes.starts_with("\xff\xd8\xff");  // much may precede the size of a JPEG
-  return jpeg || is_netpbm(bytes) || !foreign_kind(bytes).empty() ||
+  return jpeg || is_netpbm(bytes) || is_bmp(bytes) || !foreign_kind(bytes).empty() ||
          stbi_info_from_memory(data_of(bytes), size_of(bytes), &width, &height, &colours);
 }
 
-grey_image read_still(const std::string& file, const std::string& bytes) {
+grey_image read_still(const std::string& file, std::string bytes) {
   if (const auto kind = foreign_kind(bytes); !kind.empty())
     refuse(file, fmt::format("has a {} picture, which cannot be read; convert it to PNG", kind));
   if (is_netpbm(bytes)) return netpbm(file, bytes).read();
+  if (is_bmp(bytes)) bytes = with_full_header(bytes);
+  // Pixels that the first frame does not cover are transparent, whatever background colour the file gives.
+  const bool frames = bytes.starts_with("GIF8");
+  if (frames && bytes.size() > 11) bytes[11] = 0;
   if (bytes.size() > std::numeric_limits<int>::max()) refuse(file, "is larger than 2 GiB");
   const auto* const data = data_of(bytes);
   const int size = size_of(bytes);
   grey_image image;
   int channels = 0;
   if (stbi_info_from_memory(data, size, &image.width, &image.height, &channels))
-    expect_size(file, image.width, image.height);
+    expect_size(file, image.width, std::abs(long{image.height}));  // negative: a BMP from the top
   int orientation = 1;
   if (bytes.starts_with("\xff\xd8")) orientation = orientation_of_jpeg(bytes);
   if (bytes.starts_with("\x89PNG")) orientation = orientation_of_png(file, bytes);
@@ -308,14 +353,9 @@ grey_image read_still(const std::string& file, const std::string& bytes) {
   };
   if (stbi_is_16_bit_from_memory(data, size)) {
     take(stbi_load_16_from_callbacks(&callbacks, &from, &image.width, &image.height, &channels, 0), 65535);
-  } else if (bytes.starts_with("GIF8")) {
-    // Pixels that the first frame does not cover are transparent, whatever background colour the file gives.
-    std::string open = bytes;
-    if (open.size() > 11) open[11] = 0;
-    from.bytes = open;
-    take(stbi_load_from_callbacks(&callbacks, &from, &image.width, &image.height, &channels, 4), 255);
   } else {
-    take(stbi_load_from_callbacks(&callbacks, &from, &image.width, &image.height, &channels, 0), 255);
+    take(stbi_load_from_callbacks(&callbacks, &from, &image.width, &image.height, &channels, frames ? 4 : 0),
+         255);
   }
   return shown(std::move(image), orientation);
 }

@@ -20,6 +20,6 @@ bool is_still(const std::string& bytes);
 
 /// Reads the first picture of a file as shades from 0 to 255: on white where it is transparent, and rotated
 /// and mirrored as its EXIF data say. Gamma and colour profiles are not applied.
-grey_image read_still(const std::string& file, const std::string& bytes);
+grey_image read_still(const std::string& file, std::string bytes);
 
 }  // namespace roost::tools

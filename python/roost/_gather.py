@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 
+from ._arrays.exact import has_mask
 from ._arrays.take import take
 
 _WHAT = "roost.gather"
@@ -56,7 +57,7 @@ def gather(rows, ids):
         raise TypeError(
             f"{_WHAT}: rows of type {type(rows).__name__} for ids of {library}; give arrays of one library"
         )
-    if isinstance(rows, np.ma.MaskedArray):
+    if has_mask(rows):
         raise TypeError(f"{_WHAT}: rows that are masked; pass rows.filled(number), or rows.data")
     if rows.ndim == 0:
         raise TypeError(f"{_WHAT}: rows without a first dimension")

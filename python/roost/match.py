@@ -19,7 +19,7 @@ threads as roost.set_threads says when the Reference is made, without the GIL.
 import numpy as np
 
 from . import _apps, _host
-from ._arrays.exact import expect_shades, of_python, real_number, real_numbers, shown
+from ._arrays.exact import expect_shades, has_mask, of_python, real_number, real_numbers, shown
 from ._options import whole_number
 
 __all__ = ["Match", "Reference"]
@@ -31,7 +31,7 @@ def _shades(image, white, what):
     """An image in shades of 0 to 255, as float32."""
     expect_shades(image, what)
     array = of_python(image, what)
-    if isinstance(image, np.ma.MaskedArray) or array.dtype.kind not in "uif":
+    if has_mask(image) or array.dtype.kind not in "uif":
         raise TypeError(f"{what}: an image of {type(image).__name__} of {array.dtype}; give numbers")
     if array.ndim == 3 and array.shape[2] in (3, 4):
         array = array[:, :, :3] @ np.array([0.299, 0.587, 0.114])  # as PNG files are read: BT.601

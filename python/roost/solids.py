@@ -25,7 +25,7 @@ import re
 import numpy as np
 
 from . import _apps, _host
-from ._arrays.exact import of_python, real_numbers, shown
+from ._arrays.exact import has_mask, of_python, real_numbers, shown
 from ._options import whole_number
 
 __all__ = ["Solid", "combine", "difference", "intersection", "union", "voxelize", "xor"]
@@ -57,7 +57,7 @@ def _mesh(mesh, transform, what):
     corners = of_python(faces, what)
     if corners.shape in ((0,), (0, 3)):
         raise ValueError(f"{what}: a mesh without faces has no inside; give one with a surface")
-    if isinstance(faces, np.ma.MaskedArray) or corners.dtype.kind not in "iu":
+    if has_mask(faces) or corners.dtype.kind not in "iu":
         raise TypeError(f"{what}: faces of {corners.dtype}; give whole numbers")
     _triples(corners, what, "faces")
     at = _positions(vertices, what, "vertices")

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from . import _apps, _host
-from ._arrays.exact import expect_shades, real_number, real_numbers, shown
+from ._arrays.exact import expect_shades, has_unit, real_number, real_numbers, shown
 from ._options import path_of, whole_number
 
 __all__ = ["Database", "Solution", "find_stars"]
@@ -35,9 +35,9 @@ _ROW = np.dtype(
 _HINT = np.dtype([("kind", "f8"), ("numbers", "f8", 10)])  # kind 1: ra, dec, roll; 2: axes and focal length
 
 
-def _pair(x, what, low, high, advice):
+def _pair(x, what, low, high, advice, unit=None):
     """Two numbers, both from `low` to `high`."""
-    numbers = real_numbers(x, what)
+    numbers = real_numbers(x, what, unit=unit)
     if numbers.shape != (2,) or not ((numbers >= low) & (numbers <= high)).all():
         raise ValueError(f"{what}: {shown(x)}; {advice}")
     return numbers
@@ -45,7 +45,7 @@ def _pair(x, what, low, high, advice):
 
 def _fov(fov, what):
     advice = "give the least and the greatest width of pictures in degrees, 0.2 to 90, such as (8, 20)"
-    least, most = map(float, _pair(fov, f"{what}: fov", 0.2, 90, advice))
+    least, most = map(float, _pair(fov, f"{what}: fov", 0.2, 90, advice, "deg"))
     if least > most:
         raise ValueError(f"{what}: fov: {shown(fov)}; {advice}")
     return least, most
@@ -58,15 +58,29 @@ def _use_threads():
         _apps.set_threads(threads)
 
 
-def _together(what, **each):
+def _together(what, unit, **each):
     """Two arrays of numbers, or an array and a number."""
-    arrays = [real_numbers(x, f"{what}: {name}") for name, x in each.items()]
+    arrays = [real_numbers(x, f"{what}: {name}", unit=unit) for name, x in each.items()]
     try:
         np.broadcast(*arrays)
     except ValueError:
         shapes = " and ".join(str(array.shape) for array in arrays)
         raise ValueError(f"{what}: {' and '.join(each)} of shapes {shapes}; give as many of both") from None
     return arrays
+
+
+_UNITS = {"degrees": (1, 1), "hours": (15, 1), "radians": (180 / math.pi, 180 / math.pi)}
+
+
+def _expect_degrees(ra, dec, what):
+    """Refuses positions that the command refuses, too, if nobody says their unit."""
+    if ra.min() < 0 and ra.max() > 180.0001:
+        look = "are more than a turn; correct them"
+    elif look := _apps.look_of(np.stack([ra, dec], axis=1)):
+        look = f"look like {look}; give units='degrees', 'hours' or 'radians'"
+    if look:
+        ranges = f"ra from {ra.min():g} to {ra.max():g} and dec from {dec.min():g} to {dec.max():g}"
+        raise ValueError(f"{what}: {ranges}, which {look}")
 
 
 def _directions(ra, dec):
@@ -158,7 +172,7 @@ class Solution:
         """Right ascension and declination in degrees for pixels x, y from the upper left corner:
         numbers or arrays, also outside of the picture. ValueError if there is no solution."""
         self._expect_solved("sky")
-        x, y = _together("roost.stars.Solution.sky", x=x, y=y)
+        x, y = _together("roost.stars.Solution.sky", "pix", x=x, y=y)
         x, y = x - self.size[0] / 2, y - self.size[1] / 2
         (a, b, c), (d, e, f), (g, h, i) = self._axes
         u, v, w = (x * p + y * q + self._focal * r for p, q, r in ((a, d, g), (b, e, h), (c, f, i)))
@@ -170,7 +184,7 @@ class Solution:
         there is no solution, and for declinations beyond -90 and 90."""
         self._expect_solved("pixel")
         what = "roost.stars.Solution.pixel"
-        ra, dec = _together(what, ra=ra, dec=dec)
+        ra, dec = _together(what, "deg", ra=ra, dec=dec)
         beyond = dec[np.abs(dec) > 90]
         if len(beyond):
             raise ValueError(f"{what}: dec: {beyond[0]:g}; give -90 to 90")
@@ -188,7 +202,8 @@ class Database:
     file : str or path
         What `roost stars build` or `save` has written. Nothing else may be given then.
     ra, dec : array
-        Positions of stars in degrees: -180 to 360, and -90 to 90.
+        Positions of stars in degrees: -180 to 360, and -90 to 90. Columns and quantities of astropy are
+        converted to degrees by their units.
     magnitude : array
         Their magnitudes, from -20 to 50.
     names : sequence of str, optional
@@ -198,6 +213,9 @@ class Database:
         default. The wider this range, the larger the database.
     magnitude_most : float, optional
         Stars that are fainter are left out.
+    units : str, optional
+        What numbers in `ra` and `dec` are: "degrees", "hours" (of `ra`; `dec` in degrees) or "radians".
+        Without it and units of astropy, numbers that look like hours or radians are refused.
 
     Notes
     -----
@@ -217,32 +235,44 @@ class Database:
         names=None,
         fov=None,
         magnitude_most=None,
+        units=None,
     ):
         what = "roost.stars.Database"
         arrays = {"ra": ra, "dec": dec, "magnitude": magnitude}
         given = [name for name, array in arrays.items() if array is not None]
         _use_threads()
         if file is not None:
-            if given or names is not None or magnitude_most is not None or fov is not None:
+            if given or any(x is not None for x in (names, magnitude_most, fov, units)):
                 raise TypeError(f"{what}: a file and arrays or options of one; give either")
             self._sky = _apps.load_sky(path_of(file, what))
         else:
             if len(given) < 3:
                 raise TypeError(f"{what}: give a file, or ra, dec and magnitude")
-            columns = [real_numbers(array, f"{what}: {name}") for name, array in arrays.items()]
+            own = [has_unit(x) for x in (ra, dec)]
+            if units is not None and (units not in _UNITS or any(own)):
+                advice = "which numbers with a unit have already" if any(own) else f"give {list(_UNITS)}"
+                raise ValueError(f"{what}: units: {shown(units)}; {advice}")
+            columns = [
+                real_numbers(array, f"{what}: {name}", unit=unit)
+                for (name, array), unit in zip(arrays.items(), ("deg", "deg", None))
+            ]
             names = self._names(names, columns[0].shape, what)
             if columns[0].ndim != 1 or len({column.shape for column in columns}) > 1:
                 shapes = ", ".join(str(column.shape) for column in columns)
                 raise ValueError(f"{what}: ra, dec and magnitude of shapes {shapes}; give one number a star")
+            columns[:2] = (x * factor for x, factor in zip(columns, _UNITS[units or "degrees"]))
             for (name, low, high), column in zip(
                 (("ra", -180, 360), ("dec", -90, 90), ("magnitude", -20, 50)), columns
             ):
-                wrong = (column < low) | (column > high)
+                wrong = (column < low - 1e-4) | (column > high + 1e-4)  # rounded
                 if wrong.any():
                     star = int(wrong.argmax())
                     raise ValueError(
                         f"{what}: {name}[{star}] is {column[star]}; those of stars are {low} to {high}"
                     )
+            if units is None and not any(own) and len(columns[0]):
+                _expect_degrees(*columns[:2], what)
+            columns[1] = np.clip(columns[1], -90, 90)
             faintest = 50.0
             if magnitude_most is not None:
                 advice = "give that of the faintest stars"
@@ -377,7 +407,7 @@ class Database:
         least, most = (0.0, 0.0) if fov is None else _fov(fov, what)
         if fov is not None and (most < self.fov[0] or least > self.fov[1]):
             raise ValueError(f"{what}: fov: {shown(fov)}; the database is for {self.fov[0]} to {self.fov[1]}")
-        radius = real_number(radius, f"{what}: radius", 0, 10, "give degrees above 0, 10 at most")
+        radius = real_number(radius, f"{what}: radius", 0, 10, "give degrees above 0, 10 at most", "deg")
         chance = real_number(chance, f"{what}: chance", 0, 1, "give a probability above 0, 1 at most")
         limit = whole_number(limit, what, "limit")
         first = np.zeros(len(fields) + 1, np.uint32)
@@ -421,7 +451,7 @@ def _is_field(field):
 
 def _field(centroids, brightness, what, size):
     """Centroids from the middle of the picture, the brightest first, and that order if it is another one."""
-    at = real_numbers(centroids, f"{what}: centroids")
+    at = real_numbers(centroids, f"{what}: centroids", unit="pix")
     if at.shape == (0,):
         at = at.reshape(0, 2)
     if at.ndim != 2 or at.shape[1] != 2:
@@ -451,7 +481,7 @@ def _hint(near, what):
     if isinstance(near, Solution):
         numbers[:9], numbers[9] = near._axes.ravel(), near._focal / near.size[0]
         return 2.0, numbers
-    angles = real_numbers(near, f"{what}: near")
+    angles = real_numbers(near, f"{what}: near", unit="deg")
     if angles.shape != (3,) or (np.abs(angles) > (360, 90, 360)).any():
         raise ValueError(f"{what}: near: {shown(near)}; give (ra, dec, roll) in degrees, or a Solution")
     numbers[:3] = angles

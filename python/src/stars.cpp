@@ -3,6 +3,7 @@
 
 #include "apps.hpp"
 #include "apps/stars/hot_pixels.hpp"
+#include "apps/stars/look.hpp"
 #include "apps/stars/patterns.hpp"
 #include "apps/stars/solution.hpp"
 #include "apps/stars/solve.hpp"
@@ -195,6 +196,11 @@ void bind_stars(nb::module_& m) {
   m.def("repair_hot_pixels", [](const column& pixels, float noise) {
     const std::size_t width = pixels.row_bytes / sizeof(float);
     repair_hot_pixels({reinterpret_cast<float*>(pixels.data), pixels.rows * width}, width, noise);
+  });
+  m.def("look_of", [](const column& positions) {
+    std::vector<double> ra, dec;
+    for (const auto& [a, d] : span_of<std::array<double, 2>>(positions)) ra.push_back(a), dec.push_back(d);
+    return std::string(look_of(ra, dec));
   });
   m.attr("patterns_most") = solve_options().patterns_most;
 }

@@ -602,6 +602,27 @@ def test_types_of_pandas_and_numpy():
     assert roost.factorize(floats, use_na_sentinel=False)[0].tolist() == [0, 1, 2, 0]
 
 
+@pytest.mark.parametrize("mask", [[0, 0, 0, 0], [0, 1, 0, 1]])
+@pytest.mark.parametrize("values", [[2**62, 7, -(2**62), 7], [0.5, 1, -0.5, 1], ["a", "bc", "", "bc"]])
+def test_columns_of_astropy(values, mask):
+    """Arrays with masks are what numpy's are; quantities, whose units would be lost, are refused."""
+    table, masked, u = (pytest.importorskip(f"astropy.{name}") for name in ("table", "utils.masked", "units"))
+    plain = np.ma.masked_array(values, mask)
+    for x in (table.MaskedColumn(values, mask=mask, unit="m"), masked.Masked(np.array(values), mask=mask)):
+        found, wanted = (roost.unique(each, sorted=True) for each in (x, plain))
+        assert found.tolist() == wanted.tolist() and type(found) is type(wanted)
+        assert roost.isin(plain, x).tolist() == roost.isin(x, plain).tolist() == [not m for m in mask]
+        found, wanted = (roost.group_by(each).max(each).tolist() for each in (x, plain))
+        assert set(found) == set(wanted)
+    if isinstance(values[0], float):
+        assert roost.unique(np.array(values) * u.one, sorted=True).tolist() == sorted(set(values))
+        groups = roost.group_by(plain)
+        for x in (np.array(values) * u.km, masked.Masked(np.array(values) * u.km, mask=mask)):
+            for call in (lambda: roost.unique(x), lambda: roost.isin(x, x), lambda: groups.sum(x)):
+                with pytest.raises(TypeError, match="the unit km, which would be lost; pass x.to_value"):
+                    call()
+
+
 def test_rows_without_keys_are_in_no_group():
     frame = pd.DataFrame({"k": ["a", None, "b", "a"], "x": [1.0, 2.0, np.nan, 1.0]})
     values = np.array([1, 20, 300, 4000])

@@ -570,6 +570,7 @@ def test_rules_of_indice_keys():
     down = ours.SparseConv2d(3, 3, 3, 2, 1, indice_key="a")
     y = down(x)
     first = ours.SubMConv2d(3, 3, 3, indice_key="s")(x)
+    second = ours.SubMConv2d(3, 3, 3, indice_key="s")(y)
     assert first.find_indice_pair("s").is_subm and first.find_indice_pair(None) is None
     assert y.find_indice_pair("a").ksize == [3, 3] and y.find_indice_pair("a").out_spatial_shape == [3, 3]
     for layer, there, words in [
@@ -578,7 +579,9 @@ def test_rules_of_indice_keys():
         (ours.SparseMaxPool2d(2, indice_key="a"), y, "is there"),
         (ours.SubMConv2d(3, 3, 5, indice_key="s"), first, "another indice_key"),
         (ours.SubMConv2d(3, 3, 3, dilation=2, indice_key="s"), first, "another indice_key"),
-        (ours.SparseInverseConv2d(3, 3, 3, "s"), first, "not that of an earlier layer"),
+        (ours.SparseInverseConv2d(3, 3, 3, "s"), first, "of a submanifold one, .*; give the layer to undo"),
+        (ours.SparseInverseConv2d(3, 3, 3, "s"), second, r"choose from \['a'\]$"),
+        (ours.SparseInverseConv2d(3, 3, 2, "b"), y, "layer with a stride; give the layer to undo"),
         (ours.SparseInverseConv2d(3, 3, 2, "a"), y, "kernel"),
         (
             ours.SparseInverseConv2d(3, 3, 3, "a"),

@@ -372,6 +372,65 @@ def test_stars_that_are_refused(change, error, words):
     assert "\n" not in str(refused.value)
 
 
+FEW = {name: NARROW[name][:300] for name in ("ra", "dec", "magnitude")} | {"fov": (40, 50)}
+
+
+def test_units():
+    """Positions in any unit are those in degrees; without a unit they are degrees, or refused."""
+    ra, dec, magnitude, fov = FEW.values()
+    wanted = Database(**FEW)
+    given = {
+        "hours": (ra / 15, dec, "hours"),
+        "radians": (np.radians(ra), np.radians(dec), "radians"),
+        "degrees": (ra / 15, dec, "degrees"),
+    }
+    u = pytest.importorskip("astropy.units")
+    table, masked = (pytest.importorskip(f"astropy.{name}") for name in ("table", "utils.masked"))
+    sky = pytest.importorskip("astropy.coordinates").SkyCoord(ra * u.deg, dec * u.deg)
+    given |= {
+        "quantities": (ra / 15 * u.hourangle, np.radians(dec) * u.rad, None),
+        "minutes": (ra * 60 * u.arcmin, dec, None),
+        "columns": (table.Column(ra / 15, unit="hourangle"), table.MaskedColumn(dec, unit="deg"), None),
+        "masks": (masked.Masked(ra * u.deg), masked.Masked(dec), None),
+        "list": ([a * u.deg for a in ra], dec.tolist(), None),
+        "sky": (sky.ra, sky.dec, None),
+        "narrow floats": (np.radians(ra).astype("f4") * u.rad, dec, None),
+    }
+    for name, (a, d, units) in given.items():
+        found = Database(ra=a, dec=d, magnitude=magnitude, units=units, fov=fov)
+        turn = 15 if name == "degrees" else 1
+        east = ((found.ra * turn - wanted.ra + 180) % 360 - 180) * np.cos(np.radians(wanted.dec))
+        off = max(np.abs(east).max(), np.abs(found.dec - wanted.dec).max())
+        assert off < (1e-4 if turn == 1 else 1e-2), name
+    for a, d, units, words in (
+        (ra / 15, dec, None, "look like hours; give units"),
+        (np.radians(ra), np.radians(dec), None, "look like radians; give units"),
+        (ra, np.radians(dec), None, "declinations in radians and right ascensions in degrees"),
+        (np.where(ra > 300, ra - 360, ra), dec, None, "more than a turn"),
+        (ra, dec, "hours", r"ra\[\d+\] is"),
+        (ra, dec, "deg", "units: 'deg'; give .'degrees', 'hours', 'radians'"),
+        (ra * u.deg, dec, "degrees", "which numbers with a unit have"),
+        (ra * u.hourangle, dec, None, r"ra\[\d+\] is"),
+        (ra * u.km, dec, None, "ra: numbers of the unit km, which are no deg"),
+        (table.Column(ra, unit="h"), dec, None, "ra: numbers of the unit h, which"),
+        (table.MaskedColumn(ra, mask=ra > 300, unit="deg"), dec, None, "ra: a masked array"),
+        (masked.Masked(ra * u.deg, mask=ra > 300), dec, None, "ra: a masked array"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words) as refused:
+            Database(ra=a, dec=d, magnitude=magnitude, units=units, fov=fov)
+        assert "\n" not in str(refused.value)
+    least, most = (40 * u.deg, 0.9 * u.rad)
+    wide = Database(**FEW | {"fov": (least, most)})
+    assert np.allclose(wide.fov, (40, np.degrees(0.9)))
+    camera, (at,), _ = fields("narrow", 1, 13)
+    db = database("narrow")
+    plain = db.solve(at, SIZE)
+    near = (plain.ra / 15 * u.hourangle, np.radians(plain.dec) * u.rad, plain.roll)
+    assert db.solve(at * u.pix, SIZE, near=near, radius=30 * u.arcmin, limit=0).hinted
+    pixel = plain.pixel(plain.ra * u.deg, np.radians(plain.dec) * u.rad)
+    assert np.allclose(pixel, np.array(SIZE) / 2, atol=1e-2)
+
+
 @pytest.mark.parametrize(
     "centroids, options, error, words",
     [

@@ -103,6 +103,8 @@ write("many.ply", b"ply\nformat binary_little_endian 1.0\nelement vertex 1844674
 write("no_z.ply", b"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nend_header\n1 2\n")
 write("shape.npy", npy("(3,)", "<f4", floats[:12]))
 write("complex.npy", npy("(1, 3)", "<c8", floats[:24]))
+write("objects.npy", npy("(1,)", "[('who', '|O'), ('x', '<f4'), ('y', '<f4'), ('z', '<f4')]", floats[:20]))
+write("halves.npy", npy("(1,)", "[('x', '<f2'), ('y', '<f4'), ('z', '<f4')]", floats[:10]))
 write("turned.npy", npy("(3, 100)", "<f4", floats[:1200]))
 write("long.npy", npy("(10, 3)", "<f4", floats[:124]))
 write("long.ply", open("little.ply", "rb").read() + b"more")
@@ -341,6 +343,8 @@ refused "no property z" lidar no_z.ply
 refused "another shape" lidar shape.npy
 refused "another shape" lidar turned.npy
 refused "other numbers" lidar complex.npy
+refused "the field 'who', whose size" lidar objects.npy
+refused "the field 'x' of the type '<f2'" lidar halves.npy
 refused "none of its 1 points is finite" lidar nan.xyz
 refused "larger --size" lidar --size 0.01 far.xyz
 refused "no point is within" lidar --within 0.001 a.xyz

@@ -133,6 +133,64 @@ TEST(pictures, of_gif_are_white_where_nothing_is_drawn) {
   shows(image, {100, 255});
 }
 
+std::string little_endian(std::size_t number, int bytes) {
+  const auto text = big_endian(number, bytes);
+  return {text.rbegin(), text.rend()};
+}
+/// A BMP of 2 x 2 pixels. `rows`: from the top; `more`: behind the header of `size` bytes.
+std::string bmp(std::size_t size, std::size_t bits, bool top, const std::string (&rows)[2],
+                std::size_t packing = 0, const std::string& masks = "", std::string more = "") {
+  std::string header = little_endian(size, 4);
+  for (const std::size_t side : {std::size_t{2}, top ? std::size_t{0xfffffffe} : std::size_t{2}})
+    header += little_endian(side, size == 12 ? 2 : 4);
+  header += little_endian(1, 2) + little_endian(bits, 2);
+  if (size != 12) header += little_endian(packing, 4) + std::string(20, '\0') + masks;
+  if (header.size() < size) header.resize(size);
+  header += more;
+  return "BM" + std::string(8, '\0') + little_endian(14 + header.size(), 4) + header + rows[!top] + rows[top];
+}
+
+TEST(pictures, of_bmp_have_any_header_and_order_of_rows) {
+  const auto grey = [](std::size_t bytes, const std::string& shades, char last) {
+    std::string row;
+    for (const char shade : shades) row += std::string(3, shade) + (bytes == 4 ? std::string(1, last) : "");
+    return row + std::string(bytes == 4 ? 0 : 2, '\0');
+  };
+  const std::string upper("\x0a\x14"), lower("\x1e\x28"), gap(8, '\0');
+  for (const bool top : {false, true}) {
+    for (const std::size_t size : {40, 52, 56, 64, 108, 124}) {
+      shows(read(bmp(size, 24, top, {grey(3, upper, 0), grey(3, lower, 0)})), {10, 20, 30, 40});
+      for (const char fourth : {'\0', '\x7f'}) {
+        const std::string rows[] = {grey(4, upper, fourth), grey(4, lower, '\xff')};
+        shows(read(bmp(size, 32, top, rows, 0, "", gap)), {10, 20, 30, 40});
+      }
+      std::string colours(64, '\0');
+      for (std::size_t i = 0; i < colours.size(); ++i) colours[i] = static_cast<char>(i / 4 * 10);
+      shows(read(bmp(size, 4, top, {std::string("\xf1\0\0\0", 4), std::string("\x2e\0\0\0", 4)}, 0, "",
+                     colours)),
+            {150, 10, 20, 140});
+    }
+    const std::string masks("\0\0\0\xff\0\0\xff\0\0\xff\0\0\xff\0\0\0", 16);
+    const std::string rows[] = {std::string("\xff\x0a\x0a\x0a\0\x14\x14\x14", 8),
+                                std::string("\x7f\0\0\0\xff\x28\x28\x28", 8)};
+    for (const std::size_t size : {56, 108, 124})
+      shows(read(bmp(size, 32, top, rows, 3, masks)), {10, 255, 128, 40});
+    shows(read(bmp(40, 32, top, rows, 6, masks)), {10, 255, 128, 40});
+    for (const std::size_t size : {40, 52})
+      shows(read(bmp(size, 32, top, rows, 3, masks.substr(0, 12))), {10, 20, 0, 40});
+  }
+  std::string colours(48, '\0');  // of three bytes
+  for (std::size_t i = 0; i < colours.size(); ++i) colours[i] = static_cast<char>(i / 3 * 10);
+  const std::string rows[] = {std::string("\xf1\0\0\0", 4), std::string("\x2e\0\0\0", 4)};
+  shows(read(bmp(12, 4, false, rows, 0, "", colours)), {150, 10, 20, 140});
+  auto tall = bmp(40, 24, true, {grey(3, upper, 0), grey(3, lower, 0)});
+  refused(tall.substr(0, tall.size() - 3), "was cut off");
+  tall.replace(22, 4, little_endian(0x80000000, 4));
+  refused(tall, "is a picture of 2 x 2147483648 pixels");
+  refused(bmp(40, 32, false, rows, 3), "cannot be read as a picture");
+  refused(bmp(40, 8, false, rows, 1), "cannot be read as a picture (BMP RLE)");
+}
+
 TEST(pictures, of_netpbm_are_read_as_text_and_as_bytes) {
   shows(read("P2\n# a comment\n3 1 # another\n15\n0 15 3\n"), {0, 255, 51});
   shows(read("P5 2 1 100\n\x32\x64"), {127.5f, 255});

@@ -361,15 +361,18 @@ def npy_cloud(r):
         fields = ["x", "y", "z"] + ["a"] * r.randrange(2)
         r.shuffle(fields)
         orders = {f: r.choice("<>") if r.random() < 0.3 else order for f in fields}
-        descr = (
-            "["
-            + ", ".join(
-                "('%s', '%s')" % (f, orders[f] + name) if f != "a" else "('a', '|u1', (3,))" for f in fields
-            )
-            + "]"
+        texts = (
+            ("('a', '|u1', (3,))", 3),
+            ("('t', '<M8[ns]')", 8),
+            ("""("it's[s]", '<m8[10us]')""", 8),
+            ("""('a"\\\\', '>U2', (2, 1))""", 16),
+            ("(('x', 'id'), [('x', '<f4'), ('y', '|S3', (2,))])", 10),
         )
+        text, size = r.choice(texts)
+        descr = ", ".join(text if f == "a" else "('%s', '%s')" % (f, orders[f] + name) for f in fields)
+        descr = "[%s]" % descr
         body = b"".join(
-            b"abc" if f == "a" else struct.pack(orders[f] + form, p["xyz".index(f)])
+            b"z" * size if f == "a" else struct.pack(orders[f] + form, p["xyz".index(f)])
             for p in points
             for f in fields
         )

@@ -266,22 +266,48 @@ def of_python(x, what):
     return array
 
 
-def real_numbers(x, what, finite=True):
-    """An array of real numbers as float64, each as it is. `finite`: without NaN and infinity."""
-    if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"{what}: a masked array; pass its values without those that are masked")
+def has_mask(x):
+    """Whether an array is one of numpy.ma, or one of astropy, whose masks numpy.ma finds, too."""
+    return isinstance(x, np.ndarray) and hasattr(x, "_mask")
+
+
+def under_mask(x):
+    """The values of an array with a mask, all of them."""
+    return x.unmasked if hasattr(x, "unmasked") else np.ma.getdata(x, subok=False)
+
+
+def has_unit(x):
+    """Whether numbers have a unit of astropy, or are a list of such."""
+    if isinstance(x, (list, tuple)):
+        return any(map(has_unit, x))
+    return hasattr(getattr(x, "unit", None), "to")
+
+
+def real_numbers(x, what, finite=True, unit=None):
+    """An array of real numbers as float64, each as it is. `finite`: without NaN and infinity. `unit`: what
+    numbers with a unit of astropy are converted to."""
+    own = x.unit if unit and not isinstance(x, (list, tuple)) and has_unit(x) else None
+    if unit and own is None and has_unit(x):
+        x = [real_numbers(each, what, finite, unit).tolist() for each in x]
+    if has_mask(x):
+        if np.ma.getmaskarray(x).any():
+            raise TypeError(f"{what}: a masked array; pass its values without those that are masked")
+        x = under_mask(x)
     array = of_python(x, what)
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"{what}: {array.dtype} where numbers are expected")
     array = convert(array, np.dtype(np.float64), what, x) if array.size else array.astype(np.float64)
     if finite and not np.isfinite(array).all():
         raise ValueError(f"{what}: {array[~np.isfinite(array)].ravel()[0]}; leave out what is not a number")
-    return array
+    try:
+        return array if own is None else np.asarray(own.to(unit, array))
+    except Exception:  # of astropy
+        raise TypeError(f"{what}: numbers of the unit {own}, which are no {unit}; convert them") from None
 
 
-def real_number(x, what, low, high, advice):
+def real_number(x, what, low, high, advice, unit=None):
     """One number above `low`, `high` at most."""
-    number = real_numbers(x, what)
+    number = real_numbers(x, what, unit=unit)
     if number.shape or not low < number <= high:
         raise ValueError(f"{what}: {shown(x)}; {advice}")
     return float(number)

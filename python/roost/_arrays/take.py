@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from .arrow import array_of
-from .exact import NO_TIME_ZONES, no_nulls, of_python, plural
+from .exact import NO_TIME_ZONES, has_mask, has_unit, no_nulls, of_python, plural, under_mask
 from .libraries import (
     NUMPY,
     Cupy,
@@ -25,7 +25,15 @@ def _numpy(x, what):
 
 
 def _masked(x, what):
-    raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
+    if np.ma.getmaskarray(x).any():
+        raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
+    return take(under_mask(x), what)
+
+
+def _quantity(x, what):
+    if str(x.unit):
+        raise TypeError(f"{what}: numbers with the unit {x.unit}, which would be lost; pass x.to_value(unit)")
+    return np.asarray(x), NUMPY
 
 
 def _tensor(x, what):
@@ -204,7 +212,9 @@ def _taker(x):
         if classes and isinstance(x, classes):
             break
     else:
-        taker = _masked if isinstance(x, np.ma.MaskedArray) else _numpy if isinstance(x, np.ndarray) else None
+        quantity = hasattr(x, "to_value") and has_unit(x)
+        taker = _quantity if quantity else _masked if has_mask(x) else _numpy
+        taker = taker if isinstance(x, np.ndarray) else None
     if taker is None:
         return _other
     _takers[type(x)] = taker

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from .._arrays.exact import shown
+from .._arrays.exact import has_mask, shown, under_mask
 from .._arrays.frames import objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY
 from .._arrays.take import take, taker_name
@@ -162,10 +162,10 @@ def of_values(values, unit, what):
 def _masked(x, what):
     if x.ndim != 1 or x.dtype.names:
         raise TypeError(f"{what}: a masked array of shape {x.shape}; pass one dimension")
-    there = ~np.ma.getmaskarray(x)
+    there, values = ~np.ma.getmaskarray(x), under_mask(x)
     if x.dtype.kind != "O":
-        return _plain(x.data, what, bitmap_of(there), x)
-    texts = strings.of_numpy(x.data, what, True)  # under masks, values may be None
+        return _plain(values, what, bitmap_of(there), x)
+    texts = strings.of_numpy(values, what, True)  # under masks, values may be None
     if texts.valid is not None:
         there &= bools_of(texts.valid, len(x))
     return Column(texts, NUMPY, bitmap_of(there), x)
@@ -298,7 +298,7 @@ def kind_of_column(x):
     may have Arrow's interface; None: no column that may have nulls."""
     if type(x) is np.ndarray:
         return None
-    return "masked" if isinstance(x, np.ma.MaskedArray) else taker_name(x)
+    return "masked" if has_mask(x) else taker_name(x)
 
 
 def is_column(x):

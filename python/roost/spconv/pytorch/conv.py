@@ -273,14 +273,20 @@ class SparseConvolution(_MapLayer):
             weight = weight.unsqueeze(1)
         return _sparse_conv(map, features, weight, self.bias)
 
+    def _undoes(self, data, x):
+        """Whether this layer goes back from x to the inputs of the layer that left `data`."""
+        alike = data.ksize == self.kernel_size and data.out_spatial_shape == x.spatial_shape
+        return alike and not data.is_subm
+
     def _inverse(self, x):
         """Back to the voxels of the layer with the indice_key."""
         key, data = f"{self._what}: indice_key={self.indice_key!r}", x.find_indice_pair(self.indice_key)
         if data is None or data.is_subm:
-            raise ValueError(
-                f"{key} is not that of an earlier layer with a stride; choose from {list(x.indice_dict)}"
-            )
-        if data.ksize != self.kernel_size or data.out_spatial_shape != x.spatial_shape:
+            keys = [each for each, found in x.indice_dict.items() if self._undoes(found, x)]
+            advice = f"choose from {keys}" if keys else "give the layer to undo an indice_key"
+            kept = "" if data is None else ", but of a submanifold one, whose outputs lie where its inputs do"
+            raise ValueError(f"{key} is not that of an earlier layer with a stride{kept}; {advice}")
+        if not self._undoes(data, x):
             raise ValueError(
                 f"{key} is that of a kernel of {data.ksize} to a spatial_shape of {data.out_spatial_shape}; "
                 f"here they are {self.kernel_size} and {x.spatial_shape}"
