@@ -183,7 +183,7 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """
     invert = flag(invert, "roost.isin", "invert")
     nulls_equal = flag(nulls_equal, "roost.isin", "nulls_equal")
-    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal)
+    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal, by_value=False)
     library = a.library
     found, target = library.output(a.n, BOOL)
     library.module.isin(library.place(), a.words, b.words, target)

@@ -2,9 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
 from . import _host
+from ._arrays.exact import alike, common_type, convert_some
 from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules
 from ._functions import join_as
+from ._keys.columns import ZONED, take_column
+from ._keys.strings import Texts
 
 _ALONE = 2**15  # rows that take less time than threads do
 
@@ -34,13 +39,51 @@ def _suffixes(suffixes, what):
 
 
 def _joined(frames, one, other, what):
-    """The values of two columns of keys, one after the other."""
+    """The values of two columns of keys, one after the other, in a type that has them all."""
     try:
-        return frames.joined(one, other)
-    except MemoryError:
+        if frames is Device or frames.are_alike(one, other):
+            return frames.joined(one, other)
+        a, b = take_column(one, what), take_column(other, what)
+        texts = [isinstance(column.array, Texts) for column in (a, b)]
+        if a.unit == b.unit and (all(texts) or a.unit not in (None, ZONED)):
+            return frames.joined(one, other)
+        if a.unit == b.unit and not any(texts) and alike(a.array.dtype, b.array.dtype):
+            made = frames.numbers(*_numbers(a, b, what), one, other)
+            return frames.in_zone(made, one) if a.unit else made
+    except (MemoryError, OverflowError):
         raise
     except Exception as error:  # each library has its own
-        raise TypeError(f"{what}: keys of two types without a common one ({error}); convert one") from None
+        why = " ".join(str(error).split())
+        raise TypeError(f"{what}: keys of two types without a common one ({why}); convert one") from None
+    values, rows = (other, [-1] * len(one)) if a.blank else (one, range(len(one)))
+    rest = range(len(other)) if a.blank else [-1] * len(other)
+    return frames.take(values, np.array([*rows, *rest], np.int64))
+
+
+def _numbers(a, b, what):
+    """The values of two Columns of numbers or dates, and which are there: of a type that holds all, or of that
+    of one of them."""
+    mine, others = a.array.dtype, b.array.dtype
+    for dtype in (common_type(mine, others), mine, others):
+        if dtype is not None:
+            parts, held = zip(*(convert_some(column.array, dtype, what) for column in (a, b)))
+            there = [np.ones(len(c), bool) if c.there is None else c.there for c in (a, b)]
+            if all((has | ~is_there).all() for has, is_there in zip(held, there)):
+                there = np.concatenate(there)
+                return np.concatenate(parts), None if there.all() else there
+    raise OverflowError(f"{what}: keys that neither {mine} nor {others} holds all; convert one column")
+
+
+def _zone_of(column):
+    """The time zone of a column, which none but times of a zone have."""
+    dtype = getattr(column, "dtype", None)
+    kind = getattr(dtype, "pyarrow_dtype", getattr(column, "type", None) if dtype is None else None)
+    return str(getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None) or getattr(kind, "tz", None))
+
+
+def _with_suffix(name, suffix):
+    """The name of a column with a suffix: a tuple, as pandas has it, with one in its last part."""
+    return (*name[:-1], f"{name[-1]}{suffix}") if isinstance(name, tuple) else f"{name}{suffix}"
 
 
 def merge(
@@ -109,15 +152,16 @@ def merge(
     if (left_on is None) != (right_on is None) or (on is not None and left_on is not None):
         raise ValueError(f"{what}: give either `on`, or both `left_on` and `right_on`")
     if left_on is None:
-        on = [name for name in left_names if name in right_names] if on is None else on
-        left_on = right_on = on
-        if not on and on != 0:
+        left_on = right_on = [name for name in left_names if name in right_names] if on is None else on
+        if on is None and not left_on:
             raise ValueError(
                 f"{what}: frames without a common column; give `on`, or `left_on` and `right_on`"
             )
     a = columns_named(left, left_on, what, "left_on" if on is None else "on")
     b = columns_named(right, right_on, what, "right_on" if on is None else "on")
     (left_keys, keys), (right_keys, other_keys) = frames.columns(a), frames.columns(b)
+    if len(keys) == len(other_keys):  # keys go by their places, so that names may be in any order
+        b = frames.frame(left_keys, other_keys)
     narrow = len(left) + len(right) < 2**31
     rows = join_as(a, b, how, "int32" if narrow else "int64", nulls_equal, what)
     if how in ("semi", "anti"):
@@ -129,14 +173,15 @@ def merge(
     r_rows = Rows(r, how == "right" and len(r) == len(right))
     names, wanted = list(left_keys), []
     for key, other in zip(keys, other_keys):
-        if how == "outer":
-            wanted.append((_joined(frames, key, other, what), Rows(l + (l < 0) * (len(key) + r - l))))
+        if how == "outer" or (how == "right" and _zone_of(key) != _zone_of(other)):
+            joined = _joined(frames, key, other, f"{what}: column {left_keys[len(wanted)]!r}")
+            wanted.append((joined, Rows(l + (l < 0) * (len(key) + r - l))))
         else:
             wanted.append((other, r_rows) if how == "right" else (key, l_rows))
     rest = [name for name in left_names if name not in left_keys]
     other_rest = [name for name in right_names if name not in right_keys]
-    for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, rest, suffixes[1])):
-        names += [f"{name}{suffix}" if name in others else name for name in mine]
+    for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, left_names, suffixes[1])):
+        names += [_with_suffix(name, suffix) if name in others else name for name in mine]
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(

@@ -85,8 +85,10 @@ class Keyed(Table):
             return encode_like(keys, kind, home, what)
         except (TypeError, ValueError):
             column = only_column(keys, what)
-            if column is None or isinstance(column.array, strings.Texts):
+            if column is None or (isinstance(column.array, strings.Texts) and not column.blank):
                 raise
+            if column.blank:
+                column.array = np.zeros(len(column), kind.dtype)
         keys = encode_like(column.array, kind, home, what)
         if column.valid is not None:
             keys.words = np.array(keys.words).view(np.uint8).reshape(keys.n, kind.word_bytes)
