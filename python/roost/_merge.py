@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _host
 from ._arrays.exact import alike, common_type, convert_some
-from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules
+from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules, zone_of
 from ._functions import join_as
 from ._keys.columns import ZONED, take_column
 from ._keys.strings import Texts
@@ -49,7 +49,7 @@ def _joined(frames, one, other, what):
             return frames.joined(one, other)
         if a.unit == b.unit and not any(texts) and alike(a.array.dtype, b.array.dtype):
             made = frames.numbers(*_numbers(a, b, what), one, other)
-            return frames.in_zone(made, one) if a.unit else made
+            return frames.in_zone(made, zone_of(one)) if a.unit else made
     except (MemoryError, OverflowError):
         raise
     except Exception as error:  # each library has its own
@@ -72,13 +72,6 @@ def _numbers(a, b, what):
                 there = np.concatenate(there)
                 return np.concatenate(parts), None if there.all() else there
     raise OverflowError(f"{what}: keys that neither {mine} nor {others} holds all; convert one column")
-
-
-def _zone_of(column):
-    """The time zone of a column, which none but times of a zone have."""
-    dtype = getattr(column, "dtype", None)
-    kind = getattr(dtype, "pyarrow_dtype", getattr(column, "type", None) if dtype is None else None)
-    return str(getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None) or getattr(kind, "tz", None))
 
 
 def _with_suffix(name, suffix):
@@ -173,7 +166,7 @@ def merge(
     r_rows = Rows(r, how == "right" and len(r) == len(right))
     names, wanted = list(left_keys), []
     for key, other in zip(keys, other_keys):
-        if how == "outer" or (how == "right" and _zone_of(key) != _zone_of(other)):
+        if how == "outer" or (how == "right" and str(zone_of(key)) != str(zone_of(other))):
             joined = _joined(frames, key, other, f"{what}: column {left_keys[len(wanted)]!r}")
             wanted.append((joined, Rows(l + (l < 0) * (len(key) + r - l))))
         else:

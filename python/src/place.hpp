@@ -179,7 +179,7 @@ class library_memory final : public device_memory_resource {
       return {nb::object(made[0]), reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1]))};
     } catch (const nb::python_error& failed) {
       if (!failed.matches(PyExc_MemoryError) && !failed.matches(PyExc_RuntimeError)) throw;
-      std::string why = failed.what();
+      std::string why = nb::str(failed.value()).c_str();  // what() begins with the lines of a traceback
       why.resize(std::min(why.find('\n'), why.size()));
       detail::raise<out_of_memory>({"roost: no memory for ", bytes, " bytes: ", why});
     }

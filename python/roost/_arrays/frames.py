@@ -77,7 +77,8 @@ class Pandas:
         """A frame of columns."""
         pandas = sys.modules["pandas"]
         frame = pandas.DataFrame(dict(enumerate(columns)), copy=False)
-        frame.columns = pandas.Index(names)
+        lengths = {len(name) if isinstance(name, tuple) else 0 for name in names}
+        frame.columns = pandas.Index(names, tupleize_cols=len(lengths) == 1)
         return frame
 
     @staticmethod
@@ -125,6 +126,12 @@ class Pandas:
             if Pandas.are_alike(one, other):
                 return pandas.Series(pandas.api.types.union_categoricals(parts, ignore_order=True))
             parts = [column.astype(column.dtype.categories.dtype) for column in parts]
+        if one.dtype != other.dtype:
+            arrow = [isinstance(column.dtype, pandas.ArrowDtype) for column in parts]
+            make = lambda column: pandas.Series(pandas.arrays.ArrowExtensionArray(column), copy=False)
+            if all(arrow):
+                return make(Arrow.joined(*(column.array._pa_array for column in parts)))
+            parts = [make(_large(c.array._pa_array)) if of_arrow else c for c, of_arrow in zip(parts, arrow)]
         return pandas.concat(parts, ignore_index=True)
 
     @staticmethod
@@ -143,9 +150,8 @@ class Pandas:
         return pandas.Series(values, copy=False)
 
     @staticmethod
-    def in_zone(times, column):
-        """Times of UTC as times of the zone of a column."""
-        zone = getattr(column.dtype, "tz", None) or column.dtype.pyarrow_dtype.tz
+    def in_zone(times, zone):
+        """Times of UTC as times of a zone."""
         return times.dt.tz_localize("UTC").dt.tz_convert(zone)
 
     @staticmethod
@@ -219,8 +225,8 @@ class Polars:
         return Polars.result(values, there, one)
 
     @staticmethod
-    def in_zone(times, column):
-        return times.dt.replace_time_zone("UTC").dt.convert_time_zone(column.dtype.time_zone)
+    def in_zone(times, zone):
+        return times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
 
     @staticmethod
     def result(values, there, given):
@@ -243,6 +249,12 @@ _LARGE = dict.fromkeys(("string", "large_string", "string_view"), "large_string"
 _LARGE |= dict.fromkeys(("binary", "large_binary", "binary_view"), "large_binary")
 
 
+def _large(column):
+    """Texts of Arrow in the layout that has room for all; other columns as they are."""
+    column = decoded(column)
+    return column.cast(_LARGE.get(str(column.type), column.type))
+
+
 def _taken(column, rows):
     """Some rows of a column of Arrow. pyarrow does not take views, what has views or runs inside, and chunks
     whose dictionaries have nulls, or too many values for one."""
@@ -252,7 +264,7 @@ def _taken(column, rows):
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         pass
     if str(kind) in _LARGE:
-        return column.cast(_LARGE[str(kind)]).take(rows).cast(kind)
+        return _large(column).take(rows).cast(kind)
     if pa.types.is_dictionary(kind):
         first, *others = chunks = column.chunks
         if all(chunk.dictionary.equals(first.dictionary) for chunk in others):
@@ -322,7 +334,7 @@ class Arrow:
         if one.type != other.type:
             parts = [decoded(column) for column in parts]
         if parts[0].type != parts[1].type:
-            parts = [column.cast(_LARGE.get(str(column.type), column.type)) for column in parts]
+            parts = [_large(column) for column in parts]
         tables = [pa.table({"k": c}) for c in parts]
         return pa.concat_tables(tables, promote_options="permissive").column(0)
 
@@ -331,8 +343,8 @@ class Arrow:
         return Arrow.of_type(values, there, None)
 
     @staticmethod
-    def in_zone(times, column):
-        return times.cast(sys.modules["pyarrow"].timestamp(times.type.unit, decoded(column).type.tz))
+    def in_zone(times, zone):
+        return times.cast(sys.modules["pyarrow"].timestamp(times.type.unit, zone))
 
     @staticmethod
     def result(values, there, given):
@@ -465,6 +477,16 @@ def _of_column(column):
 def take_rows(column, rows):
     """The values of some rows of a column, as its library has them."""
     return _of_column(column).take(column, rows)
+
+
+def zone_of(column):
+    """The time zone of a column; None if it has none."""
+    kind = column.dtype if hasattr(column, "dtype") else column.type
+    kind = getattr(getattr(kind, "categories", None), "dtype", kind)
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    while hasattr(kind, "value_type"):  # of dictionaries and runs
+        kind = kind.value_type
+    return getattr(kind, "tz", None) or getattr(kind, "time_zone", None)
 
 
 def objects_at(column, rows):

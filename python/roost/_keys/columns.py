@@ -304,12 +304,10 @@ def _pandas(x, what):
     categories = getattr(dtype, "categories", None)
     if categories is not None and hasattr(column, "codes"):
         codes = np.asarray(column.codes)
-        known, library = take(categories, what)
-        if not len(x):
-            return _plain(known[:0], what, given=x, direct=False)
+        known = take_column(categories, what)
         if not len(known):
-            known = np.zeros(1, known.dtype if known.dtype.kind != "O" else np.int8)
-        return Column(known[np.maximum(codes, 0)], library, bitmap_of(codes >= 0), x, False)
+            known.array = np.zeros(int(len(x) > 0), np.int8)
+        return Column(known.array[np.maximum(codes, 0)], NUMPY, bitmap_of(codes >= 0), x, False, known.unit)
     if getattr(dtype, "tz", None) is not None:
         return _zoned(_plain(np.asarray(column.tz_convert(None)), what), x)
     numbers = getattr(dtype, "numpy_dtype", None)

@@ -168,9 +168,9 @@ def encode_two_columns(x, y, what, nulls_equal, by_value=True):
             a = b = [None]
     a, b = _columns_beside(b, a, x, what), _columns_beside(a, b, y, what)
     for one, two in zip(a, b):
-        if one.blank and one.type != two.type:
+        if one.blank and (one.unit or one.type != two.type):
             one.become(two)
-        elif two.blank and one.type != two.type:
+        elif two.blank and (two.unit or one.type != two.type):
             two.become(one)
     _check_two(a, b, what)
     pairs = []
@@ -221,10 +221,10 @@ def _columns_beside(others, columns, x, what):
         return columns
     if is_python(x) and len(others) == 1 and others[0] is not None and others[0].unit:
         return [of_values(list(x), others[0].unit, what)]
-    return [_single_column(x, what) for _ in range(len(others) if _is_empty(x) else 1)]
+    return [single_column(x, what) for _ in range(len(others) if _is_empty(x) else 1)]
 
 
-def _single_column(x, what):
+def single_column(x, what):
     """The Column of an argument that is one array without nulls."""
     return Column(*own_column(x, what), None, x)
 
@@ -745,7 +745,7 @@ class ColumnsKind:
             x = without_tuple(x)
         if not is_python(x) or (are_columns(x, what) and not any(map(is_python, x))):
             columns, _ = columns_of(x, what)
-            return [_single_column(x, what)] if columns is None else columns
+            return [single_column(x, what)] if columns is None else columns
         given = list(x) if isinstance(x, (list, tuple, set, frozenset, range)) else [x]
         names, units = [c.name for c in self._columns], [c.unit for c in self._columns]
         if self.form == "array" and not are_columns(x, what):
