@@ -48,7 +48,7 @@ class Column:
     def move(self, library):
         """Makes it an array of another library on the CPU."""
         if library is not self.library:
-            self.array, self.library = library.of_numpy(self.library.to_numpy(self.array)), library
+            self.array, self.library = library.readable(self.library.to_numpy(self.array)), library
 
     def become(self, other):
         """Gives a column without a value the type of another one."""

@@ -186,9 +186,8 @@ def encode_two_columns(x, y, what, nulls_equal, by_value=True):
             if not by_value:
                 raise
             pairs.append(_of_one_type(one, two, at))
-        for column in pairs[-1]:
+        for column in (*pairs[-1], two):
             column.move(one.library)
-        two.move(one.library)
     return _pack(list(zip(*pairs)), None, nulls_equal, what)
 
 
