@@ -88,7 +88,7 @@ class Pandas:
         if isinstance(column.dtype, pandas.ArrowDtype):
             taken = pandas.arrays.ArrowExtensionArray(Arrow.take(column.array._pa_array, rows))
             return pandas.Series(taken, name=column.name, copy=False)
-        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else getattr(column, "array", column)
         rows, missing = rows.numbers, rows.missing is not None
         if missing and isinstance(values, np.ndarray):
             if not _float_has(values[rows[rows >= 0]]):  # pandas would convert them to floats

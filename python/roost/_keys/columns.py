@@ -163,7 +163,7 @@ def one_of_unit(value, unit, what):
         scaled = _scaled(value if value.imag else value.real, scale)
     except (AttributeError, OverflowError, ValueError):  # complex, infinity, NaN
         scaled = 2**127
-    if abs(scaled) >= 2**127:
+    if not -(2**127) <= scaled < 2**127:
         raise OverflowError(f"{what}: {shown(value)} is none of the {unit}")
     return decimal.Decimal((scaled < 0, tuple(map(int, str(abs(scaled)))), -scale))
 

@@ -220,10 +220,10 @@ def _columns_beside(others, columns, x, what):
         return columns
     if is_python(x) and len(others) == 1 and others[0] is not None and others[0].unit:
         return [of_values(list(x), others[0].unit, what)]
-    return [single_column(x, what) for _ in range(len(others) if _is_empty(x) else 1)]
+    return [_single_column(x, what) for _ in range(len(others) if _is_empty(x) else 1)]
 
 
-def single_column(x, what):
+def _single_column(x, what):
     """The Column of an argument that is one array without nulls."""
     return Column(*own_column(x, what), None, x)
 
@@ -744,7 +744,7 @@ class ColumnsKind:
             x = without_tuple(x)
         if not is_python(x) or (are_columns(x, what) and not any(map(is_python, x))):
             columns, _ = columns_of(x, what)
-            return [single_column(x, what)] if columns is None else columns
+            return [_single_column(x, what)] if columns is None else columns
         given = list(x) if isinstance(x, (list, tuple, set, frozenset, range)) else [x]
         names, units = [c.name for c in self._columns], [c.unit for c in self._columns]
         if self.form == "array" and not are_columns(x, what):

@@ -9,8 +9,8 @@ from .._arrays.libraries import NUMPY
 from .._arrays.types import BOOL, INT32
 from .._keys import strings
 from .._keys.arrow import ArrowKind
-from .._keys.columns import is_column, without_tuple
-from .._keys.packing import ColumnsKind, only_column, single_column
+from .._keys.columns import is_column, take_column, without_tuple
+from .._keys.packing import ColumnsKind, only_column
 from .._keys.words import encode_like, encode_one, encode_row
 
 ASKED = (ColumnsKind, ArrowKind)  # kinds that make the words of queries themselves
@@ -87,7 +87,7 @@ class Keyed(Table):
             column = only_column(keys, what)
             if column is None and self._table.size():
                 raise
-            column = single_column(keys, what) if column is None else column
+            column = take_column(keys, what) if column is None else column
             if column.blank or not self._table.size():  # of any type
                 column.array = np.zeros(len(column), kind.dtype)
             elif isinstance(column.array, strings.Texts):
