@@ -201,7 +201,8 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     Parameters
     ----------
     left, right : arrays of keys, or several columns
-        As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
+        As for `isin`, and also integers with floats and int64 with uint64, which are compared exactly. It is
+        fastest if the keys of `right` are all different, or if it is the shorter one.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         inner: all pairs of rows with equal keys. left: these, and each row of `left` without a match, paired
         with -1. right: the same for the rows of `right`. outer: both. semi: the rows of `left` that have a

@@ -61,8 +61,8 @@ def _joined(frames, one, other, what):
 
 
 def _numbers(a, b, what):
-    """The values of two Columns of numbers or dates, and which are there: of a type that holds all, or of that
-    of one of them."""
+    """The values of two Columns of numbers or dates, and which are there, in a type that holds all: the common
+    one, or that of one of them."""
     mine, others = a.array.dtype, b.array.dtype
     for dtype in (common_type(mine, others), mine, others):
         if dtype is not None:
@@ -98,11 +98,13 @@ def merge(
     on : name of a column, or list of names
         The key columns, which both frames have. By default, all columns that both have.
     left_on, right_on : names, or lists of the same number of names
-        The key columns, if their names differ in the two frames. In the result they are named as in `left`.
+        The key columns, if their names differ in the two frames. They go by their places: names may be those
+        of `on` in another order. In the result they are named as in `left`.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         Which rows the result has, and in which order: see `join`.
     suffixes : two texts
-        What is added to the names of other columns that both frames have.
+        What is added to the names of other columns that both frames have, even if as a key in `left`; to the
+        last part of a name that is a tuple.
     nulls_equal : bool
         Whether keys that are null match each other. Otherwise they have no match, as in SQL. NaN, and NaT of
         numpy's types, are values that match.
@@ -112,15 +114,16 @@ def merge(
     frame
         The keys, once; then the other columns of `left` and those of `right`; for semi and anti the rows of
         `left`. Columns keep their types. If a row has no match, the columns of the other frame are null, or
-        what the library has instead: a NaN converts a column of numpy integers to floats. The index of a
-        pandas frame is ignored; the result has a new one.
+        what the library has instead: a NaN converts a column of numpy integers to floats, or to Int64 or
+        UInt64 if one is beyond 2^53. Keys of two types: see docs/python.md. The index of a pandas frame is
+        ignored; the result has a new one.
 
     Raises
     ------
     TypeError, KeyError, ValueError
         Frames of two libraries; names that no column has; two columns of the result with the same name.
     OverflowError
-        numpy integers beyond 2^53, in a pandas column that gets missing values.
+        how="outer", and keys of two types, of which none holds all of them.
 
     Examples
     --------

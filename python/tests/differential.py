@@ -1453,7 +1453,9 @@ def _frame_of_keys(rng, form, columns):
         kinds = pl.Categorical, pl.Enum(["a", "b", "c", "z"]), pl.Enum(["z", "c", "b", "a"])
         return frame.with_columns([pl.col(name).cast(pick(rng, kinds)) for name in texts])
     if form == "pandas":
-        made = {name: pd.arrays.ArrowExtensionArray(_encoded(rng, column)) for name, column in columns.items()}
+        made = {
+            name: pd.arrays.ArrowExtensionArray(_encoded(rng, column)) for name, column in columns.items()
+        }
         return pd.DataFrame({name: pd.Series(array) for name, array in made.items()})
     made = {}
     for name, column in columns.items():
@@ -1465,12 +1467,18 @@ def _frame_of_keys(rng, form, columns):
         elif pa.types.is_timestamp(column.type) and not column.null_count or numbers:
             made[name] = column.to_pandas()
         else:
-            made[name] = pd.Series(column.to_pylist(), dtype=object if rng.integers(2) or not numbers else None)
+            made[name] = pd.Series(
+                column.to_pylist(), dtype=object if rng.integers(2) or not numbers else None
+            )
             if pa.types.is_timestamp(column.type):
                 made[name] = pd.Series(pd.arrays.ArrowExtensionArray(column))
             elif pa.types.is_boolean(column.type):
                 made[name] = pd.Series(column.to_pylist(), dtype="boolean")
-        if rng.integers(4) == 0 and not pa.types.is_boolean(column.type) and not pa.types.is_floating(column.type):
+        if (
+            rng.integers(4) == 0
+            and not pa.types.is_boolean(column.type)
+            and not pa.types.is_floating(column.type)
+        ):
             made[name] = made[name].astype("category")
     return pd.DataFrame(made)
 
@@ -1491,6 +1499,7 @@ def _values_of(column, family):
 
 def _joined_rows(left, right, how, nulls_equal):
     """Pairs of rows of two lists of keys, None where there is none, in the order of `join`."""
+
     def equal(x, y):
         return x == y and (nulls_equal or None not in x)
 
@@ -1538,7 +1547,9 @@ def merges(w):
     how, nulls_equal = pick(rng, ["inner", "left", "right", "outer", "semi", "anti"]), bool(rng.integers(2))
     types = [[c.type for c in each.values()] for each in columns]
     w.doing(f"merge of {form} {types} {keys}, {how}, {nulls_equal=} {swapped=}")
-    call = lambda: roost.merge(left, right, left_on=names, right_on=right_on, how=how, nulls_equal=nulls_equal)
+    call = lambda: roost.merge(
+        left, right, left_on=names, right_on=right_on, how=how, nulls_equal=nulls_equal
+    )
     got = attempt("merge", call)
     if is_refusal(got) and how == "outer" and "numbers" in families and types[0] != types[1]:
         return  # neither type has all the keys

@@ -217,7 +217,9 @@ class Polars:
     def joined(one, other):
         polars, parts = sys.modules["polars"], [one, other]
         if one.dtype != other.dtype and not isinstance(one.dtype, polars.Decimal):
-            parts = [part.cast(polars.Binary if part.dtype == polars.Binary else polars.String) for part in parts]
+            parts = [
+                part.cast(polars.Binary if part.dtype == polars.Binary else polars.String) for part in parts
+            ]
         return polars.concat([part.to_frame("k") for part in parts], how="vertical_relaxed").to_series()
 
     @staticmethod
@@ -268,7 +270,10 @@ def _taken(column, rows):
     if pa.types.is_dictionary(kind):
         first, *others = chunks = column.chunks
         if all(chunk.dictionary.equals(first.dictionary) for chunk in others):
-            numbers, known = pa.chunked_array([chunk.indices for chunk in chunks]).take(rows), first.dictionary
+            numbers, known = (
+                pa.chunked_array([chunk.indices for chunk in chunks]).take(rows),
+                first.dictionary,
+            )
         else:
             made = _taken(decoded(column), rows).combine_chunks().dictionary_encode()
             numbers, known = made.indices, made.dictionary
@@ -368,7 +373,9 @@ class Arrow:
                 raise ValueError
             return np.array([*column.to_pylist(), None], object)[:-1]
         except ValueError:
-            raise OverflowError("roost: a time of nanoseconds, which Python's has not; pass a frame") from None
+            raise OverflowError(
+                "roost: a time of nanoseconds, which Python's has not; pass a frame"
+            ) from None
 
 
 class Device:

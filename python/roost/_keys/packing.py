@@ -197,7 +197,9 @@ def _of_one_type(one, two, what):
     kinds = [numpy_dtype(column.array).kind for column in (one, two)]
     kept, other = (one, two) if kinds[0] == "i" or kinds[1] == "f" else (two, one)
     host = other.library.to_numpy(other.array)
-    array, held = convert_some(host, numpy_dtype(kept.array), what, other.given if is_python(other.given) else None)
+    array, held = convert_some(
+        host, numpy_dtype(kept.array), what, other.given if is_python(other.given) else None
+    )
     array[~held] = 0
     if is_python(other.given):
         other.library = kept.library
