@@ -61,8 +61,8 @@ def _joined(frames, one, other, what):
 
 
 def _numbers(a, b, what):
-    """The values of two Columns of numbers or dates, and which are there, in a type that holds all: the common
-    one, or that of one of them."""
+    """The values of two Columns of numbers or dates, and which are there, in a type that holds all: the
+    common one, or that of one of them."""
     mine, others = a.array.dtype, b.array.dtype
     for dtype in (common_type(mine, others), mine, others):
         if dtype is not None:

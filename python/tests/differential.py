@@ -1308,6 +1308,17 @@ def with_nulls(rng, n, at):
         runs = pa.RunEndEncodedArray.from_arrays(pa.array(np.arange(1, n + 1), pa.int32()), array)
         yield "arrow runs", runs
         yield "arrow runs in chunks", pa.chunked_array([runs])
+        ends = pa.array(np.arange(1, n + 1), pa.int32())
+        for kind in (pa.string(), pa.large_binary(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+            yield f"arrow runs of {kind}", pa.RunEndEncodedArray.from_arrays(ends, pa.array(texts, kind))
+        zoned = pa.array(numbers, pa.timestamp("ms", "Europe/Berlin"))
+        yield "arrow zone", zoned
+        yield "polars zone", pl.Series(zoned) if pl else zoned
+        yield "pandas zone in Categorical", zoned.to_pandas().astype("category")
+        yield (
+            "arrow views in a dictionary",
+            pa.DictionaryArray.from_arrays(ends, pa.array(["", *texts], pa.string_view())),
+        )
         yield "pandas Arrow", pd.Series(pd.arrays.ArrowExtensionArray(array))
         yield "pandas Arrow dictionary", pd.Series(pd.arrays.ArrowExtensionArray(inside))
         yield "pandas Arrow runs", pd.Series(pd.arrays.ArrowExtensionArray(runs))

@@ -1597,7 +1597,8 @@ def test_merges_by_names_that_are_no_text(key, value):
 
 
 NOTHING = {
-    "objects": pd.Series([], dtype=object), "None": pd.Series([None] * 2, dtype=object), "array": np.array([]),
+    "objects": pd.Series([], dtype=object), "None": pd.Series([None, None], dtype=object),
+    "array": np.array([]),
     "categories": pd.Series([None], dtype="category"), "no categories": pd.Series([], dtype="category"),
     "polars": pl.Series([None], dtype=pl.String), "Arrow": pa.nulls(2), "dates": np.array([], "M8[s]"),
     "masked": np.ma.masked_all(2, "U1"),
@@ -1641,39 +1642,6 @@ def test_times_of_zones_are_instants():
         assert str(roost.unique(one(berlin))[0].tzinfo) == "Europe/Berlin"
         with pytest.raises(TypeError, match="never equal"):
             roost.isin(one(berlin), instants.dt.tz_localize(None))
-    for make, frame in (pd.Series, pd.DataFrame), (pl.Series, pl.DataFrame), (pa.array, pa.table):
-        for how in ("inner", "left", "right", "outer"):
-            found = roost.merge(*(frame({"t": make(zone)}) for zone in (berlin, york)), on="t", how=how)["t"]
-            assert "Europe/Berlin" in str(found.type if make is pa.array else found.dtype)
-
-
-D = decimal.Decimal
-KINDS = [(pa.string(), "x", "yy"), (pa.large_binary(), b"x", b"yy"), (pa.string_view(), "x", "yy")]
-KINDS += [
-    (pa.int64(), 1, 2),
-    (pa.decimal128(9, 1), D(1), D(2)),
-    (pa.time64("us"), datetime.time(1), datetime.time(2)),
-]
-
-
-@pytest.mark.parametrize("kind, a, b", KINDS, ids=str)
-def test_runs_and_dictionaries_with_nulls(kind, a, b):
-    plain = pa.array([a, a, None, b, a], kind)
-    coded = pa.DictionaryArray.from_arrays(
-        pa.array([0, 0, 1, 2, None], pa.int8()), pa.array([a, None, b], kind)
-    )
-    runs = pa.RunEndEncodedArray.from_arrays(
-        pa.array([2, 3, 4, 5], pa.int32()), pa.array([a, None, b, a], kind)
-    )
-    both = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 4, 5], pa.int32()), coded[1:])
-    for keys in (runs, both, coded, runs[1:4], pa.chunked_array([both, both[2:]])):
-        values = keys.to_pylist()
-        assert roost.isin(keys, plain).tolist() == [value is not None for value in values]
-        assert roost.Index(keys).get_indexer(keys).tolist() == [values.index(value) for value in values]
-        found = roost.merge(
-            pa.table({"k": keys}), pa.table({"k": coded, "v": keys[:1].to_pylist() * 5}), how="outer"
-        )
-        assert found["k"].to_pylist()[-2:] == [None, None] and set(found["k"].to_pylist()) == {a, None, b}
 
 
 @pytest.mark.parametrize("kind", ["list", "struct", "map", "runs"])
