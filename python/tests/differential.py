@@ -1463,34 +1463,22 @@ def _frame_of_keys(rng, form, columns):
         texts = [name for name in columns if frame[name].dtype == pl.String and rng.integers(2)]
         kinds = pl.Categorical, pl.Enum(["a", "b", "c", "z"]), pl.Enum(["z", "c", "b", "a"])
         return frame.with_columns([pl.col(name).cast(pick(rng, kinds)) for name in texts])
-    if form == "pandas":
-        made = {
-            name: pd.arrays.ArrowExtensionArray(_encoded(rng, column)) for name, column in columns.items()
-        }
-        return pd.DataFrame({name: pd.Series(array) for name, array in made.items()})
     made = {}
     for name, column in columns.items():
-        numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        if numbers and (column.null_count or rng.integers(3) == 0):
+        nulls = np.array([value is None for value in column.to_pylist()], bool)
+        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if form == "pandas" or (pa.types.is_timestamp(column.type) and nulls.any()):
+            column = _encoded(rng, column) if form == "pandas" else column
+            series = pd.Series(pd.arrays.ArrowExtensionArray(column))
+        elif number and (nulls.any() or rng.integers(3) == 0):
             array = column.fill_null(0).to_numpy()
-            nulls = np.array([v is None for v in column.to_pylist()], bool)
-            made[name] = pd.Series(pd.array(array[:0]).dtype.construct_array_type()(array, nulls))
-        elif pa.types.is_timestamp(column.type) and not column.null_count or numbers:
-            made[name] = column.to_pandas()
+            series = pd.Series(pd.array(array[:0]).dtype.construct_array_type()(array, nulls))
+        elif number or pa.types.is_timestamp(column.type):
+            series = column.to_pandas()
         else:
-            made[name] = pd.Series(
-                column.to_pylist(), dtype=object if rng.integers(2) or not numbers else None
-            )
-            if pa.types.is_timestamp(column.type):
-                made[name] = pd.Series(pd.arrays.ArrowExtensionArray(column))
-            elif pa.types.is_boolean(column.type):
-                made[name] = pd.Series(column.to_pylist(), dtype="boolean")
-        if (
-            rng.integers(4) == 0
-            and not pa.types.is_boolean(column.type)
-            and not pa.types.is_floating(column.type)
-        ):
-            made[name] = made[name].astype("category")
+            series = pd.Series(column.to_pylist(), dtype="boolean" if column.type == pa.bool_() else object)
+        kept = pa.types.is_floating(column.type) or column.type == pa.bool_() or rng.integers(4)
+        made[name] = series if kept or form == "pandas" else series.astype("category")
     return pd.DataFrame(made)
 
 
@@ -1551,17 +1539,16 @@ def merges(w):
     columns[1] = {other: columns[1][name] for name, other in zip(names, right_on)}
     payload = [int(pick(rng, [3, 2**53 + 1, -(2**63), 2**63 - 1])) for _ in range(sizes[1])]
     left, right = (_frame_of_keys(rng, form, each) for each in columns)
-    column = pa.array(payload, pa.int64())
-    right = right.append_column("v", column) if form == "arrow" else right
-    right = right.with_columns(pl.Series("v", payload, pl.Int64)) if form == "polars" else right
-    right = right.assign(v=np.array(payload, np.int64)) if form in ("pandas", "numpy") else right
+    column = np.array(payload, np.int64)
+    if form == "arrow":
+        right = right.append_column("v", pa.array(column))
+    else:
+        right = right.with_columns(v=column) if form == "polars" else right.assign(v=column)
     how, nulls_equal = pick(rng, ["inner", "left", "right", "outer", "semi", "anti"]), bool(rng.integers(2))
     types = [[c.type for c in each.values()] for each in columns]
     w.doing(f"merge of {form} {types} {keys}, {how}, {nulls_equal=} {swapped=}")
-    call = lambda: roost.merge(
-        left, right, left_on=names, right_on=right_on, how=how, nulls_equal=nulls_equal
-    )
-    got = attempt("merge", call)
+    options = {"left_on": names, "right_on": right_on, "how": how, "nulls_equal": nulls_equal}
+    got = attempt("merge", lambda: roost.merge(left, right, **options))
     if is_refusal(got) and how == "outer" and "numbers" in families and types[0] != types[1]:
         return  # neither type has all the keys
     if is_refusal(got):

@@ -21,12 +21,12 @@ def _float_has(values):
 
 
 def _in_unit(values, *units):
-    """Dates or durations in a unit that a library has: one of these."""
+    """Dates, which may also be days, or durations in a unit that a library has."""
     kind = values.dtype.kind
+    units = (*units, "D") if kind == "M" and np.datetime_data(values.dtype)[0] in "YMWD" else units
     if kind not in "mM" or np.datetime_data(values.dtype) in [(unit, 1) for unit in units]:
         return values
-    days = kind == "M" and "D" in units and np.datetime_data(values.dtype)[0] in "YMW"
-    return convert(values, np.dtype(f"{kind}8[{'D' if days else units[-1]}]"), "roost")
+    return convert(values, np.dtype(f"{kind}8[{units[-1]}]"), "roost")
 
 
 def _or_none(value, is_there):
@@ -113,10 +113,8 @@ class Pandas:
     @staticmethod
     def are_alike(one, other):
         """Whether columns have one type, which that of `joined` is."""
-        known = [getattr(column.dtype, "categories", None) for column in (one, other)]
-        return one.dtype == other.dtype or (
-            known[0] is not None and known[1] is not None and known[0].dtype == known[1].dtype
-        )
+        known = [getattr(getattr(c.dtype, "categories", None), "dtype", None) for c in (one, other)]
+        return one.dtype == other.dtype or (known[0] is not None and known[0] == known[1])
 
     @staticmethod
     def joined(one, other):
@@ -140,8 +138,7 @@ class Pandas:
         pandas = sys.modules["pandas"]
         for given in (one, other):
             if isinstance(given.dtype, pandas.ArrowDtype):
-                made = Arrow.numbers(values, there, one, other)
-                return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
+                return Pandas.result(values, there, given)
         if there is not None and values.dtype.kind in "mM":
             values[~there] = "NaT"
         elif there is not None or any(hasattr(given.dtype, "numpy_dtype") for given in (one, other)):
@@ -210,10 +207,6 @@ class Polars:
         return polars.select(polars.when(polars.Series(there)).then(made)).to_series()
 
     @staticmethod
-    def are_alike(one, other):
-        return one.dtype == other.dtype
-
-    @staticmethod
     def joined(one, other):
         polars, parts = sys.modules["polars"], [one, other]
         if one.dtype != other.dtype and not isinstance(one.dtype, polars.Decimal):
@@ -223,19 +216,11 @@ class Polars:
         return polars.concat([part.to_frame("k") for part in parts], how="vertical_relaxed").to_series()
 
     @staticmethod
-    def numbers(values, there, one, other):
-        return Polars.result(values, there, one)
-
-    @staticmethod
-    def in_zone(times, zone):
-        return times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-
-    @staticmethod
     def result(values, there, given):
         polars = sys.modules["polars"]
         if values.dtype == object:
             return polars.Series([*map(_or_none, values, _bools(values, there))])
-        made = polars.Series(_in_unit(values, *["D"] * (values.dtype.kind == "M"), "ns", "us", "ms"))
+        made = polars.Series(_in_unit(values, "ns", "us", "ms"))
         return (
             made if there is None else polars.select(polars.when(polars.Series(there)).then(made)).to_series()
         )
@@ -244,6 +229,9 @@ class Polars:
     def cast(made, column):
         return made.cast(column.dtype)
 
+    are_alike = staticmethod(lambda one, other: one.dtype == other.dtype)
+    numbers = staticmethod(lambda values, there, one, other: Polars.result(values, there, one))
+    in_zone = staticmethod(lambda times, zone: times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
     objects = staticmethod(lambda column: Arrow.objects(column.to_arrow()))
 
 
@@ -270,10 +258,7 @@ def _taken(column, rows):
     if pa.types.is_dictionary(kind):
         first, *others = chunks = column.chunks
         if all(chunk.dictionary.equals(first.dictionary) for chunk in others):
-            numbers, known = (
-                pa.chunked_array([chunk.indices for chunk in chunks]).take(rows),
-                first.dictionary,
-            )
+            numbers, known = pa.chunked_array([c.indices for c in chunks]).take(rows), first.dictionary
         else:
             made = _taken(decoded(column), rows).combine_chunks().dictionary_encode()
             numbers, known = made.indices, made.dictionary
@@ -320,18 +305,12 @@ class Arrow:
 
     @staticmethod
     def of_type(values, there, kind):
-        values = _in_unit(values, *["D"] * (values.dtype.kind == "M"), "ns", "us", "ms", "s")
-        return sys.modules["pyarrow"].array(
-            values, type=kind, mask=None if there is None else ~there, from_pandas=False
-        )
+        values, mask = _in_unit(values, "ns", "us", "ms", "s"), None if there is None else ~there
+        return sys.modules["pyarrow"].array(values, type=kind, mask=mask, from_pandas=False)
 
     @staticmethod
     def like(values, there, column):
         return Arrow.of_type(values, there, column.type)
-
-    @staticmethod
-    def are_alike(one, other):
-        return one.type == other.type
 
     @staticmethod
     def joined(one, other):
@@ -343,9 +322,8 @@ class Arrow:
         tables = [pa.table({"k": c}) for c in parts]
         return pa.concat_tables(tables, promote_options="permissive").column(0)
 
-    @staticmethod
-    def numbers(values, there, one, other):
-        return Arrow.of_type(values, there, None)
+    are_alike = staticmethod(lambda one, other: one.type == other.type)
+    numbers = staticmethod(lambda values, there, one, other: Arrow.of_type(values, there, None))
 
     @staticmethod
     def in_zone(times, zone):
@@ -373,9 +351,7 @@ class Arrow:
                 raise ValueError
             return np.array([*column.to_pylist(), None], object)[:-1]
         except ValueError:
-            raise OverflowError(
-                "roost: a time of nanoseconds, which Python's has not; pass a frame"
-            ) from None
+            raise OverflowError("roost: a time of nanoseconds, which Python has not; pass a frame") from None
 
 
 class Device:

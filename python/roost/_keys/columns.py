@@ -306,7 +306,8 @@ def _pandas(x, what):
         codes = np.asarray(column.codes)
         known = take_column(categories, what)
         if not len(known):
-            known.array = np.zeros(int(len(x) > 0), np.int8)
+            dtype = np.int8 if isinstance(known.array, strings.Texts) else known.array.dtype
+            known.array = np.zeros(int(len(x) > 0), dtype)
         return Column(known.array[np.maximum(codes, 0)], NUMPY, bitmap_of(codes >= 0), x, False, known.unit)
     if getattr(dtype, "tz", None) is not None:
         return _zoned(_plain(np.asarray(column.tz_convert(None)), what), x)
