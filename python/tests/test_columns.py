@@ -798,6 +798,8 @@ def test_merges_are_exact_or_refused():
     columns = [pandas.Series([v], dtype=t).astype("category") for v, t in ((1, "i1"), (2**60 + 1, "i8"))]
     found = roost.merge(*(pandas.DataFrame({"a": column}) for column in columns), how="outer")["a"]
     assert found.dtype == "int64" and found.tolist() == [1, 2**60 + 1]
+    below = np.ma.array([0.5], mask=[True])  # which lies below a null
+    assert len(roost.join(below, pa.array([None], pa.int64()), nulls_equal=True)[0]) == 1
     two = pandas.DataFrame({"a": [2**53 + 1]}), pandas.DataFrame({"a": [0.5]})
     assert len(roost.merge(*two, how="left")) == 1
     with pytest.raises(OverflowError, match="neither int64 nor float64 holds"):

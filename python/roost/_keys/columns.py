@@ -43,7 +43,10 @@ class Column:
     @property
     def blank(self):
         """Whether it has no value, so that it fits any type."""
-        return not len(self) or (self.valid is not None and not self.there.any())
+        n = len(self)
+        if self.valid is None or not n:
+            return not n
+        return not self.valid[: n >> 3].any() and not bools_of(self.valid[n >> 3 :], n & 7).any()
 
     def move(self, library):
         """Makes it an array of another library on the CPU."""
