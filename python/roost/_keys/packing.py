@@ -165,7 +165,7 @@ def encode_two_columns(x, y, what, nulls_equal, by_value=True):
         except NoCommonType:
             if not by_value:
                 raise
-            a = b = [None]
+            a, b = [_single_column(x, what)], [_single_column(y, what)]
     a, b = _columns_beside(b, a, x, what), _columns_beside(a, b, y, what)
     for one, two in zip(a, b):
         if one.blank and (one.unit or one.type != two.type):
@@ -196,19 +196,16 @@ def _of_one_type(one, two, what):
     it does not hold: these are equal to none."""
     kinds = [numpy_dtype(column.array).kind for column in (one, two)]
     kept, other = (one, two) if kinds[0] == "i" or kinds[1] == "f" else (two, one)
-    host = other.library.to_numpy(other.array)
-    array, held = convert_some(
-        host, numpy_dtype(kept.array), what, other.given if is_python(other.given) else None
-    )
-    array[~held] = 0
+    array, held = convert_some(other.library.to_numpy(other.array), numpy_dtype(kept.array), what)
+    array[~held] = np.zeros((), array.dtype)
     if is_python(other.given):
         other.library = kept.library
     elif is_python(kept.given):
         kept.array, kept.library = other.library.readable(kept.array), other.library
     other.array = other.library.readable(array)
     beyond = ~held if other.valid is None else ~held & other.there
-    flags = {id(other): beyond, id(kept): np.zeros(len(kept), bool)}
-    return tuple(Column(flags[id(c)], NUMPY, None, flags[id(c)]) for c in (one, two))
+    pair = [Column(flags, NUMPY, None, flags) for flags in (np.zeros(len(kept), bool), beyond)]
+    return pair if kept is one else pair[::-1]
 
 
 def _is_empty(x):
@@ -218,9 +215,9 @@ def _is_empty(x):
 
 def _columns_beside(others, columns, x, what):
     """The Columns of an argument x, None for one array: of an empty list as many as of the others."""
-    if columns is not None and columns[0] is not None:
+    if columns is not None:
         return columns
-    if is_python(x) and len(others) == 1 and others[0] is not None and others[0].unit:
+    if is_python(x) and len(others) == 1 and others[0].unit:
         return [of_values(list(x), others[0].unit, what)]
     return [_single_column(x, what) for _ in range(len(others) if _is_empty(x) else 1)]
 
