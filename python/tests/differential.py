@@ -1497,7 +1497,7 @@ def _values_of(column, family):
     return made
 
 
-def _joined_rows(left, right, how, nulls_equal):
+def joined_rows(left, right, how, nulls_equal):
     """Pairs of rows of two lists of keys, None where there is none, in the order of `join`."""
 
     def equal(x, y):
@@ -1558,7 +1558,7 @@ def merges(w):
     if is_refusal(got):
         raise Wrong(f"refused: {got.__name__}")
     rows = [list(zip(*side)) for side in keys]
-    pairs = _joined_rows(*rows, how, nulls_equal)
+    pairs = joined_rows(*rows, how, nulls_equal)
     for place, (name, family) in enumerate(zip(names, families)):
         wanted = [rows[0][i][place] if i is not None else rows[1][j][place] for i, j in pairs]
         expect(f"keys {name}", _values_of(got[name], family), wanted)

@@ -16,6 +16,7 @@ import weakref
 import numpy as np
 import pytest
 import roost
+from differential import joined_rows
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -319,27 +320,14 @@ def merged(left, right, keys, how, nulls_equal):
     """The rows of a merge by the first `keys` columns: what `join` says of the rows, in Python."""
     a, b = rows_of(left), rows_of(right)
     one, two = ([row[:keys] for row in rows] for rows in (a, b))
-
-    def equal(x, y):
-        return x == y and (nulls_equal or None not in x)
-
+    pairs = joined_rows(one, two, how, nulls_equal)
     if how in ("semi", "anti"):
-        return [row for row in a if any(equal(row[:keys], y) for y in two) == (how == "semi")]
-    pairs = [(i, j) for i, x in enumerate(one) for j, y in enumerate(two) if equal(x, y)]
-    if how == "right":
-        pairs.sort(key=lambda pair: pair[::-1])
-    lefts, rights = {i for i, _ in pairs}, {j for _, j in pairs}
-    if how in ("left", "outer"):
-        pairs = sorted(pairs + [(i, -1) for i in range(len(a)) if i not in lefts])
-    if how == "right":
-        pairs = sorted([*pairs, *((-1, j) for j in range(len(b)) if j not in rights)], key=lambda p: p[1])
-    if how == "outer":
-        pairs += [(-1, j) for j in range(len(b)) if j not in rights]
+        return [a[i] for i, _ in pairs]
     none, other_none = (None,) * (len(left.schema) - keys), (None,) * (len(right.schema) - keys)
     return [
-        (one[i] if i >= 0 else two[j])
-        + (a[i][keys:] if i >= 0 else none)
-        + (b[j][keys:] if j >= 0 else other_none)
+        (two[j] if i is None else one[i])
+        + (none if i is None else a[i][keys:])
+        + (other_none if j is None else b[j][keys:])
         for i, j in pairs
     ]
 
