@@ -64,6 +64,12 @@ class Rows:
         return rows if self.missing is None else rows.set(rows < 0, None)
 
 
+def _in_pandas(column, name=None):
+    """A column of Arrow as one of pandas."""
+    pandas = sys.modules["pandas"]
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(column), name=name, copy=False)
+
+
 class Pandas:
     """What roost does with frames and columns of pandas; the other classes have the same functions."""
 
@@ -86,8 +92,7 @@ class Pandas:
         """The values of some rows; a null where a number is negative."""
         pandas, rows = sys.modules["pandas"], Rows.of(rows)
         if isinstance(column.dtype, pandas.ArrowDtype):
-            taken = pandas.arrays.ArrowExtensionArray(Arrow.take(column.array._pa_array, rows))
-            return pandas.Series(taken, name=column.name, copy=False)
+            return _in_pandas(Arrow.take(column.array._pa_array, rows), column.name)
         values = column.to_numpy() if isinstance(column.dtype, np.dtype) else getattr(column, "array", column)
         rows, missing = rows.numbers, rows.missing is not None
         if missing and isinstance(values, np.ndarray):
@@ -105,8 +110,7 @@ class Pandas:
         if isinstance(dtype, np.dtype):
             return pandas.Series(values, copy=False)
         if isinstance(dtype, pandas.ArrowDtype):
-            made = Arrow.of_type(values, there, dtype.pyarrow_dtype)
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
+            return _in_pandas(Arrow.of_type(values, there, dtype.pyarrow_dtype))
         mask = np.zeros(len(values), np.bool_) if there is None else ~there
         return pandas.Series(dtype.construct_array_type()(values, mask), copy=False)
 
@@ -126,10 +130,11 @@ class Pandas:
             parts = [column.astype(column.dtype.categories.dtype) for column in parts]
         if one.dtype != other.dtype:
             arrow = [isinstance(column.dtype, pandas.ArrowDtype) for column in parts]
-            make = lambda column: pandas.Series(pandas.arrays.ArrowExtensionArray(column), copy=False)
             if all(arrow):
-                return make(Arrow.joined(*(column.array._pa_array for column in parts)))
-            parts = [make(_large(c.array._pa_array)) if of_arrow else c for c, of_arrow in zip(parts, arrow)]
+                return _in_pandas(Arrow.joined(*(column.array._pa_array for column in parts)))
+            parts = [
+                _in_pandas(_large(c.array._pa_array)) if of_arrow else c for c, of_arrow in zip(parts, arrow)
+            ]
         return pandas.concat(parts, ignore_index=True)
 
     @staticmethod
@@ -156,8 +161,7 @@ class Pandas:
         """What was computed as a column; `given`: of which column. Columns that have no nulls have NaN."""
         pandas, dtype = sys.modules["pandas"], getattr(given, "dtype", None)
         if isinstance(dtype, pandas.ArrowDtype):
-            made = Arrow.result(values, there, given)
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
+            return _in_pandas(Arrow.result(values, there, given))
         if values.dtype.kind in "OUST":
             values = values if there is None else np.where(there, values.astype(object), None)
             return pandas.Series(values, copy=False)

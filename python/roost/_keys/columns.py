@@ -11,7 +11,7 @@ import numpy as np
 from .._arrays.exact import shown
 from .._arrays.frames import decoded, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY
-from .._arrays.take import take, taker_name
+from .._arrays.take import taker_name
 from .._arrays.types import numpy_dtype
 from . import strings
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .._arrays.exact import is_python
 from .._arrays.frames import of_capsules
 from .._arrays.libraries import NUMPY
 from .._arrays.types import INT32, INT64
