@@ -794,6 +794,8 @@ def test_merges_are_exact_or_refused():
         roost.merge(*two, how="outer")
     frame = pandas.DataFrame({"a": [1, 1], "v": [1, 2]})
     assert [*roost.merge(frame, frame, on="a", suffixes=(None, "_r"))] == ["a", "v", "v_r"]
+    objects = frame.astype({"v": str}).astype({"v": object})
+    assert (roost.merge(objects, objects, on="v", how="outer").dtypes[["v"]] == object).all()
     for wrong in (("_r",), "_r", (1, 2)):
         with pytest.raises(TypeError, match="give two texts"):
             roost.merge(frame, frame, on="a", suffixes=wrong)

@@ -101,7 +101,8 @@ class Pandas:
             taken = pandas.api.extensions.take(values, rows, allow_fill=True)
         else:
             taken = values.take(rows, allow_fill=True) if missing else values.take(rows)
-        return pandas.Series(taken, name=getattr(column, "name", None), copy=False)
+        name = getattr(column, "name", None)
+        return pandas.Series(taken, name=name, dtype=taken.dtype, copy=False)  # not str for objects
 
     @staticmethod
     def like(values, there, column):
