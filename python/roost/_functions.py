@@ -183,7 +183,7 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """
     invert = flag(invert, "roost.isin", "invert")
     nulls_equal = flag(nulls_equal, "roost.isin", "nulls_equal")
-    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal)
+    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal, by_value=False)
     library = a.library
     found, target = library.output(a.n, BOOL)
     library.module.isin(library.place(), a.words, b.words, target)
@@ -201,7 +201,8 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     Parameters
     ----------
     left, right : arrays of keys, or several columns
-        As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
+        As for `isin`, and also integers with floats and int64 with uint64, which are compared exactly. It is
+        fastest if the keys of `right` are all different, or if it is the shorter one.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         inner: all pairs of rows with equal keys. left: these, and each row of `left` without a match, paired
         with -1. right: the same for the rows of `right`. outer: both. semi: the rows of `left` that have a

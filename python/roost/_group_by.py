@@ -68,7 +68,7 @@ class _Values:
         if self.there is not None:
             self.there = self.there[rows]
         if isinstance(self.array, Texts):
-            self.array = of_numpy(self.array[rows], what)
+            self.array = of_numpy(self.array[rows], what, True)
         else:
             self.array = self.library.rows(self.array, self.library.of_numpy(rows))
 
@@ -84,7 +84,7 @@ class _Values:
             first, numbers = StringKeys(self.array).numbered(INT64)
             distinct = self.array[first]
             if self.there is not None:
-                distinct = np.where(self.there[first], distinct, self.array.type())
+                distinct = np.where(self.there[first], distinct, (self.array.type or str)())
             by_text = NUMPY.argsort(distinct)
             places = np.empty(len(by_text), np.int64)
             places[by_text] = np.arange(len(by_text))

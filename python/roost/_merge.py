@@ -2,9 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
 from . import _host
-from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules
+from ._arrays.exact import alike, common_type, convert_some
+from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules, zone_of
 from ._functions import join_as
+from ._keys.columns import ZONED, take_column
+from ._keys.strings import Texts
 
 _ALONE = 2**15  # rows that take less time than threads do
 
@@ -34,13 +39,44 @@ def _suffixes(suffixes, what):
 
 
 def _joined(frames, one, other, what):
-    """The values of two columns of keys, one after the other."""
+    """The values of two columns of keys, one after the other, in a type that has them all."""
     try:
-        return frames.joined(one, other)
-    except MemoryError:
+        if frames is Device or frames.are_alike(one, other):
+            return frames.joined(one, other)
+        a, b = take_column(one, what), take_column(other, what)
+        texts = [isinstance(column.array, Texts) for column in (a, b)]
+        if a.unit == b.unit and (all(texts) or a.unit not in (None, ZONED)):
+            return frames.joined(one, other)
+        if a.unit == b.unit and not any(texts) and alike(a.array.dtype, b.array.dtype):
+            made = frames.numbers(*_numbers(a, b, what), one, other)
+            return frames.in_zone(made, zone_of(one)) if a.unit else made
+    except (MemoryError, OverflowError):
         raise
     except Exception as error:  # each library has its own
-        raise TypeError(f"{what}: keys of two types without a common one ({error}); convert one") from None
+        why = " ".join(str(error).split())
+        raise TypeError(f"{what}: keys of two types without a common one ({why}); convert one") from None
+    values, rows = (other, [-1] * len(one)) if a.blank else (one, range(len(one)))
+    rest = range(len(other)) if a.blank else [-1] * len(other)
+    return frames.take(values, np.array([*rows, *rest], np.int64))
+
+
+def _numbers(a, b, what):
+    """The values of two Columns of numbers or dates, and which are there, in a type that holds all: the
+    common one, or that of one of them."""
+    mine, others = a.array.dtype, b.array.dtype
+    for dtype in (common_type(mine, others), mine, others):
+        if dtype is not None:
+            parts, held = zip(*(convert_some(column.array, dtype, what) for column in (a, b)))
+            there = [np.ones(len(c), bool) if c.there is None else c.there for c in (a, b)]
+            if all((has | ~is_there).all() for has, is_there in zip(held, there)):
+                there = np.concatenate(there)
+                return np.concatenate(parts), None if there.all() else there
+    raise OverflowError(f"{what}: keys that neither {mine} nor {others} holds all; convert one column")
+
+
+def _with_suffix(name, suffix):
+    """The name of a column with a suffix: a tuple, as pandas has it, with one in its last part."""
+    return (*name[:-1], f"{name[-1]}{suffix}") if isinstance(name, tuple) else f"{name}{suffix}"
 
 
 def merge(
@@ -62,11 +98,13 @@ def merge(
     on : name of a column, or list of names
         The key columns, which both frames have. By default, all columns that both have.
     left_on, right_on : names, or lists of the same number of names
-        The key columns, if their names differ in the two frames. In the result they are named as in `left`.
+        The key columns, if their names differ in the two frames. They go by their places: names may be those
+        of `on` in another order. In the result they are named as in `left`.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         Which rows the result has, and in which order: see `join`.
     suffixes : two texts
-        What is added to the names of other columns that both frames have.
+        What is added to the names of other columns that both frames have, even if as a key in `left`; to the
+        last part of a name that is a tuple.
     nulls_equal : bool
         Whether keys that are null match each other. Otherwise they have no match, as in SQL. NaN, and NaT of
         numpy's types, are values that match.
@@ -76,15 +114,16 @@ def merge(
     frame
         The keys, once; then the other columns of `left` and those of `right`; for semi and anti the rows of
         `left`. Columns keep their types. If a row has no match, the columns of the other frame are null, or
-        what the library has instead: a NaN converts a column of numpy integers to floats. The index of a
-        pandas frame is ignored; the result has a new one.
+        what the library has instead: a NaN converts a column of numpy integers to floats, or to Int64 or
+        UInt64 if one is beyond 2^53. Keys of two types: see docs/python.md. The index of a pandas frame is
+        ignored; the result has a new one.
 
     Raises
     ------
     TypeError, KeyError, ValueError
         Frames of two libraries; names that no column has; two columns of the result with the same name.
     OverflowError
-        numpy integers beyond 2^53, in a pandas column that gets missing values.
+        how="outer", and keys of two types, of which none holds all of them.
 
     Examples
     --------
@@ -109,15 +148,16 @@ def merge(
     if (left_on is None) != (right_on is None) or (on is not None and left_on is not None):
         raise ValueError(f"{what}: give either `on`, or both `left_on` and `right_on`")
     if left_on is None:
-        on = [name for name in left_names if name in right_names] if on is None else on
-        left_on = right_on = on
-        if not on and on != 0:
+        left_on = right_on = [name for name in left_names if name in right_names] if on is None else on
+        if on is None and not left_on:
             raise ValueError(
                 f"{what}: frames without a common column; give `on`, or `left_on` and `right_on`"
             )
     a = columns_named(left, left_on, what, "left_on" if on is None else "on")
     b = columns_named(right, right_on, what, "right_on" if on is None else "on")
     (left_keys, keys), (right_keys, other_keys) = frames.columns(a), frames.columns(b)
+    if len(keys) == len(other_keys):  # keys go by their places, so that names may be in any order
+        b = frames.frame(left_keys, other_keys)
     narrow = len(left) + len(right) < 2**31
     rows = join_as(a, b, how, "int32" if narrow else "int64", nulls_equal, what)
     if how in ("semi", "anti"):
@@ -129,14 +169,15 @@ def merge(
     r_rows = Rows(r, how == "right" and len(r) == len(right))
     names, wanted = list(left_keys), []
     for key, other in zip(keys, other_keys):
-        if how == "outer":
-            wanted.append((_joined(frames, key, other, what), Rows(l + (l < 0) * (len(key) + r - l))))
+        if how == "outer" or (how == "right" and str(zone_of(key)) != str(zone_of(other))):
+            joined = _joined(frames, key, other, f"{what}: column {left_keys[len(wanted)]!r}")
+            wanted.append((joined, Rows(l + (l < 0) * (len(key) + r - l))))
         else:
             wanted.append((other, r_rows) if how == "right" else (key, l_rows))
     rest = [name for name in left_names if name not in left_keys]
     other_rest = [name for name in right_names if name not in right_keys]
-    for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, rest, suffixes[1])):
-        names += [f"{name}{suffix}" if name in others else name for name in mine]
+    for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, left_names, suffixes[1])):
+        names += [_with_suffix(name, suffix) if name in others else name for name in mine]
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(

@@ -184,7 +184,7 @@ class library_memory final : public device_memory_resource {
           pool_.trim();  // what it keeps may be what the library lacks
           continue;
         }
-        std::string why = failed.what();
+        std::string why = nb::str(failed.value()).c_str();  // what() begins with the lines of a traceback
         why.resize(std::min(why.find('\n'), why.size()));
         detail::raise<out_of_memory>({"roost: no memory for ", bytes, " bytes: ", why});
       }

@@ -1308,6 +1308,17 @@ def with_nulls(rng, n, at):
         runs = pa.RunEndEncodedArray.from_arrays(pa.array(np.arange(1, n + 1), pa.int32()), array)
         yield "arrow runs", runs
         yield "arrow runs in chunks", pa.chunked_array([runs])
+        ends = pa.array(np.arange(1, n + 1), pa.int32())
+        for kind in (pa.string(), pa.large_binary(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+            yield f"arrow runs of {kind}", pa.RunEndEncodedArray.from_arrays(ends, pa.array(texts, kind))
+        zoned = pa.array(numbers, pa.timestamp("ms", "Europe/Berlin"))
+        yield "arrow zone", zoned
+        yield "polars zone", pl.Series(zoned) if pl else zoned
+        yield "pandas zone in Categorical", zoned.to_pandas().astype("category")
+        yield (
+            "arrow views in a dictionary",
+            pa.DictionaryArray.from_arrays(ends, pa.array(["", *texts], pa.string_view())),
+        )
         yield "pandas Arrow", pd.Series(pd.arrays.ArrowExtensionArray(array))
         yield "pandas Arrow dictionary", pd.Series(pd.arrays.ArrowExtensionArray(inside))
         yield "pandas Arrow runs", pd.Series(pd.arrays.ArrowExtensionArray(runs))
@@ -1408,6 +1419,152 @@ def spellings(w):
     for swap in (False, True):
         if sum(key[0] == swap for key in answers) > 1:
             raise Wrong(f"isin of {truth.dtype} and {other.dtype}, {swap=}: {answers}"[:500])
+
+
+# Merges: keys of two types, as every library has them, against the values that they are made of.
+
+_NUMBERS = [0, 1, 2, 7, -1, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 0.5, math.nan]
+_INSTANTS = [0, 10**9, 1_729_988_999 * 10**9, 1_729_990_800 * 10**9, -(10**18)]
+_ZONES = ["UTC", "Europe/Berlin", "America/New_York"]
+
+
+def _key_column(rng, family, values):
+    """Values as a column of Arrow of a random type that has all of them; None if the type has not."""
+    if family == "numbers":
+        name = pick(rng, [*INTEGERS, "f4", "f8", "?"])
+        has = [value is None or as_array([value], name).size == 1 for value in values]
+        if not all(has):
+            return None
+        cell = {"?": bool, "f": float}.get(name[0], int)
+        values = [value if value is None else cell(value) for value in values]
+        return pa.array(values, pa.from_numpy_dtype(np.dtype(name)), from_pandas=False)
+    if family == "texts":
+        return pa.array(values, pick(rng, [pa.string(), pa.large_string(), pa.string_view()]))
+    unit, step = pick(rng, [("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)])
+    return pa.array([v if v is None else v // step for v in values], pa.timestamp(unit, pick(rng, _ZONES)))
+
+
+def _encoded(rng, column):
+    """A column as a dictionary, which may have a null inside, as runs, as both, or as it is."""
+    how, n = pick(rng, ["plain", "plain", "dictionary", "runs", "both"]), len(column)
+    if how in ("dictionary", "both"):
+        column = pa.DictionaryArray.from_arrays(pa.array(np.arange(n), pa.int16()), column)
+    if how in ("runs", "both"):
+        ends = pa.array(np.arange(2, n + 2), pa.int32())  # of one more row, which is cut off
+        column = pa.RunEndEncodedArray.from_arrays(ends, column)[min(n, 1) :]
+    return column
+
+
+def _frame_of_keys(rng, form, columns):
+    """A frame of columns of Arrow."""
+    if form == "arrow":
+        return pa.table({name: _encoded(rng, column) for name, column in columns.items()})
+    if form == "polars":
+        frame = pl.from_arrow(pa.table(columns))
+        texts = [name for name in columns if frame[name].dtype == pl.String and rng.integers(2)]
+        kinds = pl.Categorical, pl.Enum(["a", "b", "c", "z"]), pl.Enum(["z", "c", "b", "a"])
+        return frame.with_columns([pl.col(name).cast(pick(rng, kinds)) for name in texts])
+    made = {}
+    for name, column in columns.items():
+        nulls = np.array([value is None for value in column.to_pylist()], bool)
+        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if form == "pandas" or (pa.types.is_timestamp(column.type) and nulls.any()):
+            column = _encoded(rng, column) if form == "pandas" else column
+            series = pd.Series(pd.arrays.ArrowExtensionArray(column))
+        elif number and (nulls.any() or rng.integers(3) == 0):
+            array = column.fill_null(0).to_numpy()
+            series = pd.Series(pd.array(array[:0]).dtype.construct_array_type()(array, nulls))
+        elif number or pa.types.is_timestamp(column.type):
+            series = column.to_pandas()
+        else:
+            series = pd.Series(column.to_pylist(), dtype="boolean" if column.type == pa.bool_() else object)
+        kept = pa.types.is_floating(column.type) or column.type == pa.bool_() or rng.integers(4)
+        made[name] = series if kept or form == "pandas" else series.astype("category")
+    return pd.DataFrame(made)
+
+
+def _values_of(column, family):
+    """The values of a column of a result, as those that it was made of."""
+    column = column.to_arrow() if pl is not None and isinstance(column, pl.Series) else column
+    if isinstance(column, pa.ChunkedArray | pa.Array):
+        column = pd.Series(pd.arrays.ArrowExtensionArray(column), name="k")
+    made, is_null = [], family != "numbers" or isinstance(column.dtype, pd.CategoricalDtype)
+    for value in column.tolist():
+        null = value is None or value is pd.NA or value is pd.NaT or (is_null and value != value)
+        if not null and family == "zones":
+            value = int(pd.Timestamp(value).as_unit("ns").value)
+        made.append(None if null else "NaN" if value != value else value)
+    return made
+
+
+def joined_rows(left, right, how, nulls_equal):
+    """Pairs of rows of two lists of keys, None where there is none, in the order of `join`."""
+
+    def equal(x, y):
+        return x == y and (nulls_equal or None not in x)
+
+    pairs = [(i, j) for i, x in enumerate(left) for j, y in enumerate(right) if equal(x, y)]
+    lefts, rights = {i for i, _ in pairs}, {j for _, j in pairs}
+    if how in ("semi", "anti"):
+        return [(i, None) for i in range(len(left)) if (i in lefts) == (how == "semi")]
+    if how in ("left", "outer"):
+        pairs = sorted(pairs + [(i, None) for i in range(len(left)) if i not in lefts], key=lambda p: p[0])
+    rest = [(None, j) for j in range(len(right)) if j not in rights]
+    return sorted(pairs + rest, key=lambda p: p[1]) if how == "right" else pairs + rest * (how == "outer")
+
+
+@operation(8)
+def merges(w):
+    """merge by keys of two types: numbers, texts or times of a zone, in every library and encoding."""
+    rng = w.rng
+    if w.device != "cpu":
+        return
+    form = pick(rng, ["arrow", "pandas", "numpy", *["polars"] * (pl is not None)])
+    names, columns, keys = ["p", "q"][: int(rng.integers(1, 3))], [{}, {}], [[], []]
+    families = [pick(rng, ["numbers", "numbers", "texts", "zones"]) for _ in names]
+    sizes = [int(pick(rng, [0, 1, 3, 9])) for _ in range(2)]
+    for name, family in zip(names, families):
+        pool = {"numbers": _NUMBERS, "texts": ["a", "b", "c", "z"], "zones": _INSTANTS}[family]
+        for side, size in enumerate(sizes):
+            while True:
+                some = [pick(rng, pool) for _ in range(int(rng.integers(1, 4)))]
+                some += [None] * int(rng.integers(3) == 0) if rng.integers(9) else [None] * 99
+                values = [pick(rng, some) for _ in range(size)]
+                column = _key_column(rng, family, values)
+                if column is not None:
+                    break
+            columns[side][name] = column
+            keys[side].append(["NaN" if v != v else v for v in values])
+    swapped = len(names) == 2 and bool(rng.integers(2))  # the right side has the names in another order
+    right_on = names[::-1] if swapped else names
+    columns[1] = {other: columns[1][name] for name, other in zip(names, right_on)}
+    payloads, frames = [], []
+    for name, size, each in zip("uv", sizes, columns):
+        payloads.append([int(pick(rng, [3, 2**53 + 1, -(2**63), 2**63 - 1])) for _ in range(size)])
+        made, column = _frame_of_keys(rng, form, each), np.array(payloads[-1], np.int64)
+        if form == "arrow":
+            frames.append(made.append_column(name, pa.array(column)))
+        else:
+            frames.append(
+                made.with_columns(**{name: column}) if form == "polars" else made.assign(**{name: column})
+            )
+    how, nulls_equal = pick(rng, ["inner", "left", "right", "outer", "semi", "anti"]), bool(rng.integers(2))
+    types = [[c.type for c in each.values()] for each in columns]
+    w.doing(f"merge of {form} {types} {keys}, {how}, {nulls_equal=} {swapped=}")
+    options = {"left_on": names, "right_on": right_on, "how": how, "nulls_equal": nulls_equal}
+    got = attempt("merge", lambda: roost.merge(*frames, **options))
+    if is_refusal(got) and how == "outer" and "numbers" in families and types[0] != types[1]:
+        return  # neither type has all the keys
+    if is_refusal(got):
+        raise Wrong(f"refused: {got.__name__}")
+    rows = [list(zip(*side)) for side in keys]
+    pairs = joined_rows(*rows, how, nulls_equal)
+    for place, (name, family) in enumerate(zip(names, families)):
+        wanted = [rows[0][i][place] if i is not None else rows[1][j][place] for i, j in pairs]
+        expect(f"keys {name}", _values_of(got[name], family), wanted)
+    for side, name in enumerate("u" if how in ("semi", "anti") else "uv"):
+        wanted = [None if pair[side] is None else payloads[side][pair[side]] for pair in pairs]
+        expect(f"payload {name}", _values_of(got[name], "payload"), wanted)
 
 
 # Voxels, and torch.

@@ -565,7 +565,9 @@ def test_columns_that_are_not_read():
         [pd.Timestamp("2024-05-01", tz="UTC")],
         zone.astype("category"),
     ):
-        refused(TypeError, lambda: roost.unique(column), "time zone")
+        refused(TypeError, lambda: roost.partition(column, 2), "time zone")
+        if not isinstance(column, list):
+            assert roost.unique(column)[0] == pd.Timestamp("2024-05-01", tz="UTC")
     frame = pd.DataFrame({"a": [1, 1], "b": [2, 2]})
     for rows in (frame, pl.DataFrame(frame), pa.table({"a": [1, 1], "b": [2, 2]})):
         assert type(roost.Set(rows).keys()) is type(rows) and list(roost.Set(rows)) == [(1, 2)]

@@ -6,22 +6,27 @@ import sys
 import numpy as np
 
 from .arrow import DeviceColumn, DeviceTable, take_device
+from .exact import convert
 
 
 def _bools(values, there):
     return [True] * len(values) if there is None else there
 
 
-def _expect_exact(values, rows, name):
-    """Raises an OverflowError for integers that float64 cannot hold, which pandas would convert to floats."""
+def _float_has(values):
+    """Whether float64 holds integers as they are."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
-        return
-    taken = values[rows[rows >= 0]]
-    if ((taken > 2**53) | (taken < -(2**53) if values.dtype.kind == "i" else False)).any():
-        raise OverflowError(
-            f"roost.merge: column {name!r} has integers beyond 2^53 and rows without a value, which "
-            "pandas turns into floats; convert it to Int64 or UInt64"
-        )
+        return True
+    return not ((values > 2**53) | (values < -(2**53) if values.dtype.kind == "i" else False)).any()
+
+
+def _in_unit(values, *units):
+    """Dates, which may also be days, or durations in a unit that a library has."""
+    kind = values.dtype.kind
+    units = (*units, "D") if kind == "M" and np.datetime_data(values.dtype)[0] in "YMWD" else units
+    if kind not in "mM" or np.datetime_data(values.dtype) in [(unit, 1) for unit in units]:
+        return values
+    return convert(values, np.dtype(f"{kind}8[{units[-1]}]"), "roost")
 
 
 def _or_none(value, is_there):
@@ -59,6 +64,12 @@ class Rows:
         return rows if self.missing is None else rows.set(rows < 0, None)
 
 
+def _in_pandas(column, name=None):
+    """A column of Arrow as one of pandas."""
+    pandas = sys.modules["pandas"]
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(column), name=name, copy=False)
+
+
 class Pandas:
     """What roost does with frames and columns of pandas; the other classes have the same functions."""
 
@@ -70,8 +81,10 @@ class Pandas:
     @staticmethod
     def frame(names, columns):
         """A frame of columns."""
-        frame = sys.modules["pandas"].DataFrame(dict(enumerate(columns)), copy=False)
-        frame.columns = names
+        pandas = sys.modules["pandas"]
+        frame = pandas.DataFrame(dict(enumerate(columns)), copy=False)
+        lengths = {len(name) if isinstance(name, tuple) else 0 for name in names}
+        frame.columns = pandas.Index(names, tupleize_cols=len(lengths) == 1)
         return frame
 
     @staticmethod
@@ -79,16 +92,17 @@ class Pandas:
         """The values of some rows; a null where a number is negative."""
         pandas, rows = sys.modules["pandas"], Rows.of(rows)
         if isinstance(column.dtype, pandas.ArrowDtype):
-            taken = pandas.arrays.ArrowExtensionArray(Arrow.take(column.array._pa_array, rows))
-            return pandas.Series(taken, name=column.name, copy=False)
-        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+            return _in_pandas(Arrow.take(column.array._pa_array, rows), column.name)
+        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else getattr(column, "array", column)
         rows, missing = rows.numbers, rows.missing is not None
         if missing and isinstance(values, np.ndarray):
-            _expect_exact(values, rows, getattr(column, "name", None))
+            if not _float_has(values[rows[rows >= 0]]):  # pandas would convert them to floats
+                values = pandas.array(values)
             taken = pandas.api.extensions.take(values, rows, allow_fill=True)
         else:
             taken = values.take(rows, allow_fill=True) if missing else values.take(rows)
-        return pandas.Series(taken, name=getattr(column, "name", None), copy=False)
+        name = getattr(column, "name", None)
+        return pandas.Series(taken, name=name, dtype=taken.dtype, copy=False)  # not str for objects
 
     @staticmethod
     def like(values, there, column):
@@ -97,28 +111,61 @@ class Pandas:
         if isinstance(dtype, np.dtype):
             return pandas.Series(values, copy=False)
         if isinstance(dtype, pandas.ArrowDtype):
-            made = Arrow.of_type(values, there, dtype.pyarrow_dtype)
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
+            return _in_pandas(Arrow.of_type(values, there, dtype.pyarrow_dtype))
         mask = np.zeros(len(values), np.bool_) if there is None else ~there
         return pandas.Series(dtype.construct_array_type()(values, mask), copy=False)
 
     @staticmethod
+    def are_alike(one, other):
+        """Whether columns have one type, which that of `joined` is."""
+        known = [getattr(getattr(c.dtype, "categories", None), "dtype", None) for c in (one, other)]
+        return one.dtype == other.dtype or (known[0] is not None and known[0] == known[1])
+
+    @staticmethod
     def joined(one, other):
-        """The values of two columns, one after the other."""
+        """The values of two columns that are alike, or of texts, one after the other."""
+        pandas, parts = sys.modules["pandas"], [one, other]
+        if one.dtype != other.dtype and all(hasattr(c.dtype, "categories") for c in parts):
+            if Pandas.are_alike(one, other):
+                return pandas.Series(pandas.api.types.union_categoricals(parts, ignore_order=True))
+            parts = [column.astype(column.dtype.categories.dtype) for column in parts]
+        if one.dtype != other.dtype:
+            arrow = [isinstance(column.dtype, pandas.ArrowDtype) for column in parts]
+            if all(arrow):
+                return _in_pandas(Arrow.joined(*(column.array._pa_array for column in parts)))
+            parts = [
+                _in_pandas(_large(c.array._pa_array)) if of_arrow else c for c, of_arrow in zip(parts, arrow)
+            ]
+        return pandas.concat(parts, ignore_index=True)
+
+    @staticmethod
+    def numbers(values, there, one, other):
+        """Numbers or dates of any type as a column beside two others."""
         pandas = sys.modules["pandas"]
-        if one.dtype != other.dtype and all(hasattr(c.dtype, "categories") for c in (one, other)):
-            return pandas.Series(pandas.api.types.union_categoricals([one, other], ignore_order=True))
-        return pandas.concat([one, other], ignore_index=True)
+        for given in (one, other):
+            if isinstance(given.dtype, pandas.ArrowDtype):
+                return Pandas.result(values, there, given)
+        if there is not None and values.dtype.kind in "mM":
+            values[~there] = "NaT"
+        elif there is not None or any(hasattr(given.dtype, "numpy_dtype") for given in (one, other)):
+            mask = np.zeros(len(values), np.bool_) if there is None else ~there
+            values = pandas.array(values[:0]).dtype.construct_array_type()(values, mask)
+        return pandas.Series(values, copy=False)
+
+    @staticmethod
+    def in_zone(times, zone):
+        """Times of UTC as times of a zone."""
+        return times.dt.tz_localize("UTC").dt.tz_convert(zone)
 
     @staticmethod
     def result(values, there, given):
         """What was computed as a column; `given`: of which column. Columns that have no nulls have NaN."""
         pandas, dtype = sys.modules["pandas"], getattr(given, "dtype", None)
         if isinstance(dtype, pandas.ArrowDtype):
-            made = Arrow.result(values, there, given)
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
-        if values.dtype == object:
-            return pandas.Series(values if there is None else np.where(there, values, None), copy=False)
+            return _in_pandas(Arrow.result(values, there, given))
+        if values.dtype.kind in "OUST":
+            values = values if there is None else np.where(there, values.astype(object), None)
+            return pandas.Series(values, copy=False)
         if getattr(dtype, "numpy_dtype", None) is not None and values.dtype.kind in "biuf":
             mask = np.zeros(len(values), np.bool_) if there is None else ~there
             return pandas.Series(
@@ -167,10 +214,10 @@ class Polars:
     @staticmethod
     def joined(one, other):
         polars, parts = sys.modules["polars"], [one, other]
-        units = [getattr(part.dtype, "time_unit", None) for part in parts]
-        if None not in units and units[0] != units[1]:  # polars would convert both to the coarser one
-            finer = min(units, key=("ns", "us", "ms").index)
-            parts = [part.dt.cast_time_unit(finer) for part in parts]
+        if one.dtype != other.dtype and not isinstance(one.dtype, polars.Decimal):
+            parts = [
+                part.cast(polars.Binary if part.dtype == polars.Binary else polars.String) for part in parts
+            ]
         return polars.concat([part.to_frame("k") for part in parts], how="vertical_relaxed").to_series()
 
     @staticmethod
@@ -178,7 +225,7 @@ class Polars:
         polars = sys.modules["polars"]
         if values.dtype == object:
             return polars.Series([*map(_or_none, values, _bools(values, there))])
-        made = polars.Series(values)
+        made = polars.Series(_in_unit(values, "ns", "us", "ms"))
         return (
             made if there is None else polars.select(polars.when(polars.Series(there)).then(made)).to_series()
         )
@@ -187,7 +234,62 @@ class Polars:
     def cast(made, column):
         return made.cast(column.dtype)
 
-    objects = staticmethod(lambda column: np.array([*column.to_list(), None], object)[:-1])
+    are_alike = staticmethod(lambda one, other: one.dtype == other.dtype)
+    numbers = staticmethod(lambda values, there, one, other: Polars.result(values, there, one))
+    in_zone = staticmethod(lambda times, zone: times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
+    objects = staticmethod(lambda column: Arrow.objects(column.to_arrow()))
+
+
+_LARGE = dict.fromkeys(("string", "large_string", "string_view"), "large_string")  # by names of Arrow's types
+_LARGE |= dict.fromkeys(("binary", "large_binary", "binary_view"), "large_binary")
+
+
+def _large(column):
+    """Texts of Arrow in the layout that has room for all; other columns as they are."""
+    column = decoded(column)
+    return column.cast(_LARGE.get(str(column.type), column.type))
+
+
+def _taken(column, rows):
+    """Some rows of a column of Arrow. pyarrow does not take views, what has views or runs inside, and chunks
+    whose dictionaries have nulls, or too many values for one."""
+    pa, kind = sys.modules["pyarrow"], column.type
+    try:
+        return column.take(rows)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        pass
+    if str(kind) in _LARGE:
+        return _large(column).take(rows).cast(kind)
+    if pa.types.is_dictionary(kind):
+        first, *others = chunks = column.chunks
+        if all(chunk.dictionary.equals(first.dictionary) for chunk in others):
+            numbers, known = pa.chunked_array([c.indices for c in chunks]).take(rows), first.dictionary
+        else:
+            made = _taken(decoded(column), rows).combine_chunks().dictionary_encode()
+            numbers, known = made.indices, made.dictionary
+            if len(known) <= 2 ** (kind.index_type.bit_width - 1):
+                numbers = numbers.cast(kind.index_type)
+        numbers = numbers.combine_chunks() if hasattr(numbers, "chunks") else numbers
+        return pa.DictionaryArray.from_arrays(numbers, known, ordered=kind.ordered)
+    whole, null = column.combine_chunks() if hasattr(column, "chunks") else column, pa.nulls(1, kind)
+    pieces = [null if row is None else whole.slice(row, 1) for row in rows.to_pylist()]
+    return pa.concat_arrays(pieces or [whole[:0]])
+
+
+def decoded(column, dictionaries=True):
+    """A column of Arrow with values in the place of runs, and of dictionaries."""
+    pa, kind = sys.modules["pyarrow"], column.type
+    runs = pa.types.is_run_end_encoded(kind)
+    if not runs and not (dictionaries and pa.types.is_dictionary(kind)):
+        return column
+    parts = []
+    for chunk in getattr(column, "chunks", [column]):
+        if runs:
+            rows = np.arange(len(chunk)) + chunk.offset
+            rows = pa.array(np.searchsorted(chunk.run_ends.to_numpy(), rows, "right"))
+        parts.append(_taken(chunk.values, rows) if runs else _taken(chunk.dictionary, chunk.indices))
+    made = pa.chunked_array(parts, kind.value_type) if hasattr(column, "chunks") else parts[0]
+    return decoded(made, dictionaries)
 
 
 class Arrow:
@@ -203,24 +305,13 @@ class Arrow:
 
     @staticmethod
     def take(column, rows):
-        pa, rows = sys.modules["pyarrow"], Rows.of(rows)
-        if rows.every:
-            return column
-        if pa.types.is_run_end_encoded(column.type):
-            import pyarrow.compute
-
-            column = pyarrow.compute.run_end_decode(column)
-        kind = column.type
-        if kind in (pa.string_view(), pa.binary_view()):  # which pyarrow does not accept
-            wide = pa.large_string() if kind == pa.string_view() else pa.large_binary()
-            return column.cast(wide).take(rows.arrow).cast(kind)
-        return column.take(rows.arrow)
+        rows = Rows.of(rows)
+        return column if rows.every else _taken(decoded(column, False), rows.arrow)
 
     @staticmethod
     def of_type(values, there, kind):
-        return sys.modules["pyarrow"].array(
-            values, type=kind, mask=None if there is None else ~there, from_pandas=False
-        )
+        values, mask = _in_unit(values, "ns", "us", "ms", "s"), None if there is None else ~there
+        return sys.modules["pyarrow"].array(values, type=kind, mask=mask, from_pandas=False)
 
     @staticmethod
     def like(values, there, column):
@@ -230,13 +321,18 @@ class Arrow:
     def joined(one, other):
         pa, parts = sys.modules["pyarrow"], [one, other]
         if one.type != other.type:
-            parts = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in parts]
-            for i, kind in enumerate((parts[1].type, parts[0].type)):  # what pyarrow would not convert
-                mine = parts[i].type
-                if pa.types.is_boolean(mine) or (pa.types.is_date(mine) and pa.types.is_timestamp(kind)):
-                    parts[i] = parts[i].cast(kind)
+            parts = [decoded(column) for column in parts]
+        if parts[0].type != parts[1].type:
+            parts = [_large(column) for column in parts]
         tables = [pa.table({"k": c}) for c in parts]
         return pa.concat_tables(tables, promote_options="permissive").column(0)
+
+    are_alike = staticmethod(lambda one, other: one.type == other.type)
+    numbers = staticmethod(lambda values, there, one, other: Arrow.of_type(values, there, None))
+
+    @staticmethod
+    def in_zone(times, zone):
+        return times.cast(sys.modules["pyarrow"].timestamp(times.type.unit, zone))
 
     @staticmethod
     def result(values, there, given):
@@ -251,7 +347,16 @@ class Arrow:
             return made.cast(kind)
         return made.cast(kind.value_type).dictionary_encode().cast(kind)
 
-    objects = staticmethod(lambda column: np.array([*column.to_pylist(), None], object)[:-1])
+    @staticmethod
+    def objects(column):
+        pa, column = sys.modules["pyarrow"], decoded(column)
+        fine = column.type == pa.time64("ns")  # which pyarrow would round
+        try:
+            if fine and (column.cast(pa.int64()).fill_null(0).to_numpy() % 1000).any():
+                raise ValueError
+            return np.array([*column.to_pylist(), None], object)[:-1]
+        except ValueError:
+            raise OverflowError("roost: a time of nanoseconds, which Python has not; pass a frame") from None
 
 
 class Device:
@@ -360,6 +465,16 @@ def _of_column(column):
 def take_rows(column, rows):
     """The values of some rows of a column, as its library has them."""
     return _of_column(column).take(column, rows)
+
+
+def zone_of(column):
+    """The time zone of a column; None if it has none."""
+    kind = column.dtype if hasattr(column, "dtype") else column.type
+    kind = getattr(getattr(kind, "categories", None), "dtype", kind)
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    while hasattr(kind, "value_type"):  # of dictionaries and runs
+        kind = kind.value_type
+    return getattr(kind, "tz", None) or getattr(kind, "time_zone", None)
 
 
 def objects_at(column, rows):

@@ -6,6 +6,7 @@ import numpy as np
 
 from .arrow import array_of
 from .exact import NO_TIME_ZONES, has_mask, has_unit, no_nulls, of_python, plural, under_mask
+from .frames import decoded
 from .libraries import (
     NUMPY,
     Cupy,
@@ -93,19 +94,8 @@ def _from_arrow(column, what):
     pa = sys.modules["pyarrow"]
     no_nulls("the Arrow column", column.null_count, what)
     dtype = column.type
-    if pa.types.is_dictionary(dtype):
-        try:
-            column = (
-                column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
-            )
-        except pa.ArrowNotImplementedError:  # for string views
-            column = pa.array(column.to_pylist(), dtype.value_type)
-    elif pa.types.is_run_end_encoded(dtype):
-        import pyarrow.compute
-
-        column = pyarrow.compute.run_end_decode(column)
-    if column.type != dtype:  # its values may be null, or encoded again
-        return _from_arrow(column, what)
+    if pa.types.is_dictionary(dtype) or pa.types.is_run_end_encoded(dtype):
+        return _from_arrow(decoded(column), what)  # its values may be null
     if isinstance(dtype, pa.BaseExtensionType):
         raise TypeError(f"{what}: an Arrow column of type {dtype}; pass its storage")
     if pa.types.is_timestamp(dtype) and dtype.tz is not None:

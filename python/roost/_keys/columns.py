@@ -9,9 +9,9 @@ import sys
 import numpy as np
 
 from .._arrays.exact import has_mask, shown, under_mask
-from .._arrays.frames import objects_at, of_capsules, take_rows
+from .._arrays.frames import decoded, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY
-from .._arrays.take import take, taker_name
+from .._arrays.take import taker_name
 from .._arrays.types import numpy_dtype
 from . import strings
 
@@ -23,14 +23,14 @@ class Column:
     bit for each row, as in Arrow's bitmaps: the least significant first, 1 for a value. What lies at a null
     is defined, and has no meaning. `given`: what it was made of. `direct`: whether `array` has the values of
     `given` as they are, rather than what its numbers or encodings stand for. `unit`: what the numbers of
-    `array` mean beyond its type; columns of two units are never equal. `typeless`: all are nulls, of no type.
+    `array` mean beyond its type; columns of two units are never equal.
     """
 
-    __slots__ = ("array", "library", "valid", "given", "name", "direct", "unit", "typeless")
+    __slots__ = ("array", "library", "valid", "given", "name", "direct", "unit")
 
     def __init__(self, array, library, valid, given, direct=True, unit=None):
         self.array, self.library, self.valid, self.given = array, library, valid, given
-        self.direct, self.unit, self.name, self.typeless = direct, unit, None, False
+        self.direct, self.unit, self.name = direct, unit, None
 
     def __len__(self):
         return len(self.given) if self.array is None else self.array.shape[0]
@@ -40,20 +40,28 @@ class Column:
         """For each row whether it has a value; None: all have."""
         return None if self.valid is None else bools_of(self.valid, len(self))
 
+    @property
+    def blank(self):
+        """Whether it has no value, so that it fits any type."""
+        n = len(self)
+        if self.valid is None or not n:
+            return not n
+        return not self.valid[: n >> 3].any() and not bools_of(self.valid[n >> 3 :], n & 7).any()
+
     def move(self, library):
         """Makes it an array of another library on the CPU."""
         if library is not self.library:
-            self.array, self.library = library.of_numpy(self.library.to_numpy(self.array)), library
+            self.array, self.library = library.readable(self.library.to_numpy(self.array)), library
 
     def become(self, other):
-        """Gives nulls of no type the type of another column."""
+        """Gives a column without a value the type of another one."""
         n, array = len(self), other.array
         if isinstance(array, strings.Texts):
             empty = np.zeros(n, f"{'S' if array.type is bytes else 'U'}1")
             self.array, self.library = strings.of_numpy(empty, "roost"), NUMPY
         else:
             self.array, self.library = other.library.of_numpy(np.zeros(n, numpy_dtype(array))), other.library
-        self.unit, self.typeless = other.unit, False
+        self.unit = other.unit
 
     @property
     def null_row(self):
@@ -107,41 +115,60 @@ def bitmap_of(there):
     return None if there.all() else np.packbits(there, bitorder="little")
 
 
-_DECIMALS, _TIMES = "decimals of scale ", "times of a day"  # units
+_DECIMALS, _TIMES, ZONED = "decimals of scale ", "times of a day", "times of a zone"  # units
 
 
 def _of_unit(values, unit, what):
     """Values of Python as a column of a unit."""
-    pa = sys.modules["pyarrow"]
-    types = (datetime.time,) if unit == _TIMES else (decimal.Decimal, int)
+    types = {_TIMES: datetime.time, ZONED: datetime.datetime}.get(unit, (decimal.Decimal, int))
     for value in values:
-        if not isinstance(value, types) or getattr(value, "tzinfo", None) is not None:
+        if not isinstance(value, types) or (getattr(value, "tzinfo", None) is None) == (unit == ZONED):
             raise TypeError(f"{what}: {shown(value)} and {unit} are never equal; convert one of them")
-    kind = pa.time64("ns") if unit == _TIMES else pa.decimal128(38, int(unit.removeprefix(_DECIMALS)))
+    if unit == ZONED:
+        return _zoned(_plain([_in_utc(value, what) for value in values], what), values)
+    pa = sys.modules["pyarrow"]
+    if unit == _TIMES:
+        return take_column(pa.array(values, pa.time64("ns")), what)
+    scale = int(unit.removeprefix(_DECIMALS))
     try:
-        return pa.array(values, kind)
-    except pa.ArrowException:
+        words = [_scaled(value, scale).to_bytes(16, "little", signed=True) for value in values]
+    except (OverflowError, ValueError):
         raise OverflowError(f"{what}: Python values that are not {unit}") from None
+    return Column(np.array(words, "V16"), NUMPY, None, values, False, unit)
+
+
+def _in_utc(time, what):
+    """A time of a zone as that of UTC."""
+    try:
+        return time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    except (OverflowError, ValueError):
+        raise OverflowError(f"{what}: {shown(time, str)} is beyond the dates of UTC") from None
+
+
+def _scaled(number, scale):
+    """A number multiplied by a power of ten, which must be whole then: OverflowError if it is not."""
+    scaled = fractions.Fraction(*number.as_integer_ratio()) * fractions.Fraction(10) ** scale
+    if scaled.denominator != 1:
+        raise OverflowError
+    return scaled.numerator
 
 
 def one_of_unit(value, unit, what):
     """One key of a column of a unit: a number as the decimal that Python calls equal to it; OverflowError if
     there is none."""
     known = not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, decimal.Decimal)
-    if known or unit == _TIMES:
+    if known or not unit.startswith(_DECIMALS):
         return value
     scale = int(unit.removeprefix(_DECIMALS))
     try:
         if isinstance(value, (np.bool_, np.integer)):
             value = int(value)
-        real = value if value.imag else value.real
-        scaled = fractions.Fraction(*real.as_integer_ratio()) * fractions.Fraction(10) ** scale
+        scaled = _scaled(value if value.imag else value.real, scale)
     except (AttributeError, OverflowError, ValueError):  # complex, infinity, NaN
-        scaled = None
-    if scaled is None or scaled.denominator != 1 or abs(scaled) >= 10**38:
+        scaled = 2**127
+    if not -(2**127) <= scaled < 2**127:
         raise OverflowError(f"{what}: {shown(value)} is none of the {unit}")
-    digits = tuple(map(int, str(abs(scaled.numerator))))
-    return decimal.Decimal((scaled.numerator < 0, digits, -scale))
+    return decimal.Decimal((scaled < 0, tuple(map(int, str(abs(scaled)))), -scale))
 
 
 def of_values(values, unit, what):
@@ -154,7 +181,7 @@ def of_values(values, unit, what):
             return Column(np.zeros(len(values), np.int8), NUMPY, valid, values, True, unit)
         filler = values[int(np.argmax(there))]
         values = [value if is_there else filler for value, is_there in zip(values, there)]
-    column = take_column(_of_unit(values, unit, what), what) if unit else _plain(values, what)
+    column = _of_unit(values, unit, what) if unit else _plain(values, what)
     column.given, column.valid = values, valid
     return column
 
@@ -192,9 +219,7 @@ def _arrow_bitmap(column):
 
 def _of_no_type(n, given):
     """n nulls."""
-    column = Column(np.zeros(n, np.int8), NUMPY, bitmap_of(np.zeros(n, bool)), given, False)
-    column.typeless = True
-    return column
+    return Column(np.zeros(n, np.int8), NUMPY, bitmap_of(np.zeros(n, bool)), given, False)
 
 
 def _arrow(column, what, given=None, direct=True):
@@ -204,15 +229,12 @@ def _arrow(column, what, given=None, direct=True):
     given = column if given is None else given
     if pa.types.is_null(kind):
         return _of_no_type(len(column), given)
-    if pa.types.is_dictionary(kind):
-        whole = hasattr(column, "chunks")
-        return _arrow(
-            column.cast(kind.value_type) if whole else column.dictionary_decode(), what, given, False
-        )
-    if pa.types.is_run_end_encoded(kind):
-        import pyarrow.compute
-
-        return _arrow(pyarrow.compute.run_end_decode(column), what, given, False)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        column = take_column(decoded(column), what)
+        column.given, column.direct = given, False
+        return column
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return _zoned(_arrow(column.cast(pa.timestamp(kind.unit)), what), given)
     if pa.types.is_nested(kind):
         raise TypeError(f"{what}: an Arrow column of type {kind}; pass numbers, strings, bytes or dates")
     unit = None
@@ -247,12 +269,20 @@ def _arrow(column, what, given=None, direct=True):
         return Column(array, NUMPY, valid, given, direct)
 
 
+def _zoned(column, given):
+    """Times of UTC as those of `given`, which has a zone: instants, whatever the zone."""
+    column.given, column.unit, column.direct = given, ZONED, False
+    return column
+
+
 def _polars(x, what):
     name = x.dtype.base_type().__name__
     if name in ("Decimal", "Time"):
         return _arrow(x.to_arrow(), what, x, False)
     if name == "Null":
         return _of_no_type(len(x), x)
+    if getattr(x.dtype, "time_zone", None) is not None:
+        return _zoned(_polars(x.dt.convert_time_zone("UTC").dt.replace_time_zone(None), what), x)
     is_read = (x.dtype.is_numeric() or x.dtype.is_temporal() or name == "Boolean") and "128" not in name
     if x.null_count() == 0 or not is_read:
         return _plain(x, what)
@@ -277,12 +307,13 @@ def _pandas(x, what):
     categories = getattr(dtype, "categories", None)
     if categories is not None and hasattr(column, "codes"):
         codes = np.asarray(column.codes)
-        known, library = take(categories, what)
-        if not len(x):
-            return _plain(known[:0], what, given=x, direct=False)
+        known = take_column(categories, what)
         if not len(known):
-            known = np.zeros(1, known.dtype if known.dtype.kind != "O" else np.int8)
-        return Column(known[np.maximum(codes, 0)], library, bitmap_of(codes >= 0), x, False)
+            dtype = np.int8 if isinstance(known.array, strings.Texts) else known.array.dtype
+            known.array = np.zeros(int(len(x) > 0), dtype)
+        return Column(known.array[np.maximum(codes, 0)], NUMPY, bitmap_of(codes >= 0), x, False, known.unit)
+    if getattr(dtype, "tz", None) is not None:
+        return _zoned(_plain(np.asarray(column.tz_convert(None)), what), x)
     numbers = getattr(dtype, "numpy_dtype", None)
     if numbers is None:
         return _plain(x, what, direct=False)

@@ -28,6 +28,7 @@ from .columns import (
     without_tuple,
 )
 from .words import (
+    NoCommonType,
     argsort_by,
     encode_strings_too,
     encode_two,
@@ -150,30 +151,61 @@ def encode_columns(x, what, factorizes=False, drops=None):
     return keys
 
 
-def encode_two_columns(x, y, what, nulls_equal):
-    """The same of two arguments that are compared with each other."""
+def encode_two_columns(x, y, what, nulls_equal, by_value=True):
+    """The same of two arguments that are compared with each other. `by_value`: also numbers of two types that
+    have no common one."""
     a, b = two_given(x, y, what)
     if a is not None:
         _check_two(_described(a), _described(b), what)
         return encode_two_given(a, b, nulls_equal)
     (a, _), (b, _) = columns_of(x, what), columns_of(y, what)
     if a is None and b is None:
-        return encode_two(x, y, what)
+        try:
+            return encode_two(x, y, what)
+        except NoCommonType:
+            if not by_value:
+                raise
+            a, b = [_single_column(x, what)], [_single_column(y, what)]
     a, b = _columns_beside(b, a, x, what), _columns_beside(a, b, y, what)
     for one, two in zip(a, b):
-        if one.typeless or (two.unit and _is_empty(one.given)):
+        if one.blank and (one.unit or one.type != two.type):
             one.become(two)
-        elif two.typeless or (one.unit and _is_empty(two.given)):
+        elif two.blank and (two.unit or one.type != two.type):
             two.become(one)
     _check_two(a, b, what)
+    pairs = []
     for one, two in zip(a, b, strict=True):
         at = _at(what, one)
         pair = one.array, one.library, one.given, two.array, two.library, two.given, at
-        if len(a) == 1 and one.valid is two.valid is one.unit is None:
-            return keys_of_two(*pair)
-        (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
-        two.move(one.library)
-    return _pack([a, b], None, nulls_equal, what)
+        pairs.append((one, two))
+        try:
+            if len(a) == 1 and one.valid is two.valid is one.unit is None:
+                return keys_of_two(*pair)
+            (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
+        except NoCommonType:
+            if not by_value:
+                raise
+            pairs.append(_of_one_type(one, two, at))
+        for column in (*pairs[-1], two):
+            column.move(one.library)
+    return _pack(list(zip(*pairs)), None, nulls_equal, what)
+
+
+def _of_one_type(one, two, what):
+    """Gives numbers that have no common type that of integers, and returns two Columns that say which values
+    it does not hold: these are equal to none."""
+    kinds = [numpy_dtype(column.array).kind for column in (one, two)]
+    kept, other = (one, two) if kinds[0] == "i" or kinds[1] == "f" else (two, one)
+    array, held = convert_some(other.library.to_numpy(other.array), numpy_dtype(kept.array), what)
+    array[~held] = np.zeros((), array.dtype)
+    if is_python(other.given):
+        other.library = kept.library
+    elif is_python(kept.given):
+        kept.array, kept.library = other.library.readable(kept.array), other.library
+    other.array = other.library.readable(array)
+    beyond = ~held if other.valid is None else ~held & other.there
+    pair = [Column(flags, NUMPY, None, flags) for flags in (np.zeros(len(kept), bool), beyond)]
+    return pair if kept is one else pair[::-1]
 
 
 def _is_empty(x):
@@ -185,6 +217,8 @@ def _columns_beside(others, columns, x, what):
     """The Columns of an argument x, None for one array: of an empty list as many as of the others."""
     if columns is not None:
         return columns
+    if is_python(x) and len(others) == 1 and others[0].unit:
+        return [of_values(list(x), others[0].unit, what)]
     return [_single_column(x, what) for _ in range(len(others) if _is_empty(x) else 1)]
 
 
@@ -195,7 +229,7 @@ def _single_column(x, what):
 
 def _described(given):
     """Columns of Arrow on a device, as errors describe them."""
-    return [_Described(name, None, column.type) for name, column in zip(given.names, given.columns)]
+    return [_Described(name, None, column.type, False) for name, column in zip(given.names, given.columns)]
 
 
 def _check_two(a, b, what):
@@ -206,7 +240,7 @@ def _check_two(a, b, what):
     if len(a) > 1 and names[0] != names[1] and sorted(map(str, names[0])) == sorted(map(str, names[1])):
         raise TypeError(f"{what}: columns {names[0]} and {names[1]}; select them in one order")
     for one, two in zip(a, b, strict=True):
-        if one.unit != two.unit:
+        if one.unit != two.unit and not one.blank and not two.blank:
             raise TypeError(
                 f"{_at(what, one)}: {one.type} and {two.type} are never equal; convert one of them"
             )
@@ -297,6 +331,7 @@ class _Field:
     """
 
     finder = None  # of a table: the TextRows of its texts, or the index of its words
+    blank = False  # of a table: whether it has no value
     given_numbers = None  # the number of each row that it finds, then -1; None: the row's position
 
     def __init__(self, library, numbers, valid, columns, dtype=None, first=None, head=None):
@@ -322,8 +357,9 @@ class _Field:
             words = self.head.asked(columns, library, what)
             return self._of(self._found(library.column(words), len(column), library), None, library), None
         what = _at(what, self.columns[0])
-        if is_python(column.given) and column.valid is not None and not column.there.any():  # of any type
+        if self.blank or column.blank:  # of any type
             numbers = library.readable(np.zeros(len(column), f"i{self.packed.itemsize}"))
+            some = None if column.blank else np.zeros(len(column), bool)
         elif isinstance(self.finder, strings.TextRows):
             _, texts = strings.two_texts(self.finder.texts, column.array, what)
             found = self.finder.find(texts)
@@ -378,6 +414,7 @@ class _Field:
         library, first, head = self.library, self.first, self.head
         texts = isinstance(self.columns[0].array, strings.Texts)
         rows = library.of_numpy(np.empty(0, INT32)) if first is None else first
+        self.blank = what is not None and self.columns[0].blank
         self.columns = [column.at(rows, form) for column in self.columns]
         self.numbers = self.valid = None
         if first is None:
@@ -625,14 +662,14 @@ def _pack(tables, form, nulls_equal, what, single=False, kept=None, later=False)
         packed = _Packed([_field((tables[0][0],), form, what, True)], 1, nulls_equal)
     for field in packed.fields:
         field.numbers, field.valid, field.head = None, None, field.head if later else None
-    kind = ColumnsKind(packed, tables[0], form)
+    kind = ColumnsKind(packed, tables[0], form, later)
     if single and tables[0][0].valid is not None:
         kind.missing = packed.packing.null_word
     return [ColumnsKeys(packed, table, kind, kept) for table in range(len(tables))]
 
 
 _Asked = collections.namedtuple("_Asked", "words n library")  # what tables need of the Keys of queries
-_Described = collections.namedtuple("_Described", "name unit type")  # what queries are compared with
+_Described = collections.namedtuple("_Described", "name unit type blank")  # what queries are compared with
 
 
 class ColumnsKind:
@@ -640,10 +677,10 @@ class ColumnsKind:
 
     missing = None
 
-    def __init__(self, packed, columns, form):
+    def __init__(self, packed, columns, form, later=False):
         self.packing, self.fields, self.word_bytes = packed.packing, packed.fields, packed.word_bytes
         self.form, self.frames = form, None if form is None or isinstance(form, str) else form
-        self._columns = [_Described(column.name, column.unit, column.type) for column in columns]
+        self._columns = [_Described(c.name, c.unit, c.type, later and c.blank) for c in columns]
         self.dtype = ", ".join(column.type for column in columns)
 
     def decode(self, words, library):

@@ -111,7 +111,10 @@ def _of_pandas(x, what):
     categories = getattr(x.dtype, "categories", None)
     if categories is not None:
         codes = np.asarray(column.codes, np.int64)
-        known, _ = take_keys(categories, what) if len(categories) else (None, None)
+        try:
+            known, _ = take_keys(categories, what) if len(categories) else (None, None)
+        except TypeError:  # of decimals, say, of which columns.py knows more
+            known = None
         if not isinstance(known, Texts):
             return None
         return Texts(_host.texts_of_codes(codes, known.column), (codes, known))

@@ -101,6 +101,10 @@ def _new_kind(array, tail, what):
     return _kinds.setdefault((array.dtype, tail), kind)
 
 
+class NoCommonType(TypeError):
+    """Numbers of two types, of which none holds all values of both."""
+
+
 class Keys:
     """Keys of an argument: the words as C++ takes them, how many, their Kind, and their Library; and `kept`,
     the rows of the argument that they are of, None: all, of `given` ones."""
@@ -173,10 +177,10 @@ def _as(array, kind, library, what, given=None):
     if not array.shape:
         array = array.reshape(1)
     tail = tuple(array.shape[1:])
+    if not len(array) and library.has(kind.dtype):  # no keys fit any type
+        return library.of_numpy(np.empty((0, *kind.tail), kind.dtype))
     if own and tail == kind.tail and alike(array.dtype, kind.dtype):
         return convert(array, kind.dtype, what, given)
-    if own and not array.size and len(array) == 0:
-        return np.empty((0, *kind.tail), kind.dtype)
     if kind.dtype.kind == "S" and array.dtype == object and isinstance(array.flat[0], bytes):
         raise OverflowError(f"{what}: bytes that end in NUL, or are too long, do not fit {kind}")
     if library is NUMPY and array.dtype.kind in strings.KINDS and array.ndim == 1 and len(array):
@@ -256,10 +260,10 @@ def two_arrays(a, library, x, b, other, y, what):
     """Two columns that are compared, as arrays of one type or as Texts, each with its Library. `x`, `y`: what
     they were made of."""
     own = is_python(x), is_python(y)
-    if own[0] and not len(a):
-        a = np.empty((0, *b.shape[1:]), numpy_dtype(b) or a.dtype)
-    elif own[1] and not len(b):
-        b = np.empty((0, *a.shape[1:]), numpy_dtype(a) or b.dtype)
+    if not len(a):
+        a = _empty_like(b, a, library)
+    elif not len(b):
+        b = _empty_like(a, b, other)
     if library is other is NUMPY and (isinstance(a, strings.Texts) or isinstance(b, strings.Texts)):
         a, b = strings.two_texts(a, b, what)
         return (a, library), (b, other)
@@ -276,7 +280,7 @@ def two_arrays(a, library, x, b, other, y, what):
             kinds = one.dtype.kind + two.dtype.kind
             how = {"f": ": integers up to 2^53 to float64", "u": ": those below 2^63 to int64"}
             how = next((text for kind, text in how.items() if kind in kinds), "")
-            raise TypeError(
+            raise NoCommonType(
                 f"{what}: {one} and {two} have no common type that keeps every key; convert one of them{how}"
             )
         a = convert(a, common, what, x) if own[0] else widened(a, common, library, what)
@@ -286,6 +290,14 @@ def two_arrays(a, library, x, b, other, y, what):
     elif own[1] and not own[0]:
         b, other = library.readable(b), library
     return (a, library), (b, other)
+
+
+def _empty_like(array, empty, library):
+    """What has no keys, with the type of another column, since it fits any."""
+    dtype = numpy_dtype(array)
+    if dtype is None or dtype.kind in strings.KINDS or not library.has(dtype):
+        return empty
+    return library.of_numpy(np.empty((0, *array.shape[1:]), dtype))
 
 
 def own_column(x, what):

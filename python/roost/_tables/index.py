@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .._arrays.exact import is_python
 from .._arrays.frames import of_capsules
 from .._arrays.libraries import NUMPY
 from .._arrays.types import INT32, INT64
@@ -116,9 +115,9 @@ class Index(Keyed):
             if column is None:
                 raise
             asked, library, there = column.array, column.library, column.there
-        if is_python(targets) and asked.shape == (0,):
-            asked = np.empty(0, object)
-        if library is NUMPY and asked.dtype.kind in strings.KINDS + "S":
+        if there is not None and not there.any() or self._strings.texts.type is None:
+            return np.full(len(asked), -1, dtype)
+        if library is NUMPY and (not len(asked) or asked.dtype.kind in strings.KINDS + "S"):
             asked = strings.compared(asked, what)
         else:
             raise TypeError(f"{what}: targets of type {asked.dtype}, but the keys are strings; convert them")

@@ -9,7 +9,7 @@ from .._arrays.libraries import NUMPY
 from .._arrays.types import BOOL, INT32
 from .._keys import strings
 from .._keys.arrow import ArrowKind
-from .._keys.columns import is_column, without_tuple
+from .._keys.columns import is_column, take_column, without_tuple
 from .._keys.packing import ColumnsKind, only_column
 from .._keys.words import encode_like, encode_one, encode_row
 
@@ -85,7 +85,13 @@ class Keyed(Table):
             return encode_like(keys, kind, home, what)
         except (TypeError, ValueError):
             column = only_column(keys, what)
-            if column is None or isinstance(column.array, strings.Texts):
+            if column is None and self._table.size():
+                raise
+            column = take_column(keys, what) if column is None else column
+            if column.blank or not self._table.size():  # of any type
+                column.array = np.zeros(len(column), kind.dtype)
+            elif isinstance(column.array, strings.Texts):
+                strings.compared(np.zeros(1, kind.dtype), what)
                 raise
         keys = encode_like(column.array, kind, home, what)
         if column.valid is not None:
