@@ -160,11 +160,6 @@ length_unit unit_named(const std::filesystem::path& file, const std::string& nam
                                  : *found;
 }
 
-model_file from_3mf(const std::filesystem::path& file) {
-  zip_archive archive(file);
-  return read_3mf([&](std::string_view name) { return archive.read(name); });
-}
-
 /// The unit of the coordinates that assimp gives.
 length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& importer,
                     const aiScene& scene) {
@@ -307,10 +302,11 @@ mesh read_mesh(const std::filesystem::path& file) {
     }
   };
   length_unit unit;
-  const auto read_model = [&](const std::string& text) {
-    const bool zipped = text.starts_with("PK");
-    auto model =
-        ending == ".3mf" ? from_3mf(file) : read_amf(zipped ? zip_archive(file).read_only_one(".amf") : text);
+  const auto read_model = [&](std::string_view bytes) {
+    std::optional<zip_archive> archive;
+    if (ending == ".3mf" || bytes.starts_with("PK")) archive.emplace(bytes);
+    auto model = ending == ".3mf" ? read_3mf([&](std::string_view part) { return archive->read(part); })
+                                  : read_amf(archive ? archive->read_only_one(".amf") : std::string(bytes));
     unit = unit_named(file, model.unit);
     return std::move(model.shape);
   };

@@ -1,11 +1,11 @@
 #include "model_files.hpp"
 
 #include <fmt/format.h>
-#include <unzip.h>
+#include <zip.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
+#include <memory>
 #include <roost/error.hpp>
 #include <utility>
 
@@ -35,22 +35,25 @@ std::string part_name(std::string_view name) {
   return result;
 }
 
-zip_archive::zip_archive(const std::filesystem::path& file) : zip_(unzOpen64(file.c_str())) {
-  if (zip_ == nullptr) refuse("is no ZIP archive; it is damaged or cut short");
-  std::string name(1 << 16, '\0');  // the longest
-  unz_file_info64 info;
-  for (int there = unzGoToFirstFile(zip_); there == UNZ_OK; there = unzGoToNextFile(zip_)) {
-    unz64_file_pos at;
-    if (unzGetCurrentFileInfo64(zip_, &info, name.data(), name.size(), nullptr, 0, nullptr, 0) != UNZ_OK ||
-        unzGetFilePos64(zip_, &at) != UNZ_OK)
-      break;
-    const auto [known, added] =
-        entries_.try_emplace(part_name(name.c_str()), entry{at.pos_in_zip_directory, at.num_of_file, false});
-    if (!added) known->second.twice = true;
+zip_archive::zip_archive(std::string_view bytes) {
+  zip_error_t why;
+  zip_error_init(&why);
+  auto* const source = zip_source_buffer_create(bytes.data(), bytes.size(), 0, &why);
+  if (source != nullptr) zip_ = zip_open_from_source(source, ZIP_RDONLY, &why);
+  if (zip_ == nullptr) {
+    const std::string said = zip_error_strerror(&why);
+    zip_source_free(source);
+    zip_error_fini(&why);
+    refuse(fmt::format("is no ZIP archive ({}); it is damaged or cut short", said));
+  }
+  const auto size = static_cast<std::uint64_t>(std::max<std::int64_t>(zip_get_num_entries(zip_, 0), 0));
+  for (std::uint64_t i = 0; i < size; ++i) {
+    const auto* const name = zip_get_name(zip_, i, ZIP_FL_ENC_RAW);
+    if (name != nullptr) entries_[part_name(name)].push_back(i);
   }
 }
 
-zip_archive::~zip_archive() { unzClose(zip_); }
+zip_archive::~zip_archive() { zip_discard(zip_); }
 
 std::optional<std::string> zip_archive::read(std::string_view name) {
   const auto found = entries_.find(part_name(name));
@@ -58,29 +61,25 @@ std::optional<std::string> zip_archive::read(std::string_view name) {
   const auto wrong = [&](std::string_view why) {
     refuse(fmt::format("its part '{}' {}", name.substr(0, 80), why));
   };
-  if (found->second.twice) wrong("is there twice");
-  unz64_file_pos at{found->second.position, found->second.number};
-  unz_file_info64 info;
-  if (unzGoToFilePos64(zip_, &at) != UNZ_OK ||
-      unzGetCurrentFileInfo64(zip_, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK)
-    wrong("cannot be found; the file is damaged");
-  if ((info.flag & 1) != 0) wrong("is encrypted; decrypt it first");
-  if (info.compression_method != 0 && info.compression_method != 8)
-    wrong(fmt::format("is compressed by method {}; unzip it, and zip it again", info.compression_method));
-  if (info.uncompressed_size > left_) wrong("and others have more than 4 GiB; use a smaller mesh");
-  left_ -= info.uncompressed_size;
-  constexpr unsigned piece = 1 << 20;
+  if (found->second.size() > 1) wrong("is there several times");
+  zip_stat_t of;
+  if (zip_stat_index(zip_, found->second[0], 0, &of) != 0) wrong("cannot be found; the file is damaged");
+  if (of.encryption_method != ZIP_EM_NONE) wrong("is encrypted; decrypt it first");
+  if (of.size > left_) wrong("and others have more than 4 GiB; use a smaller mesh");
+  left_ -= of.size;
+  const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> stream(zip_fopen_index(zip_, found->second[0], 0),
+                                                                 zip_fclose);
+  if (stream == nullptr) wrong(fmt::format("cannot be unpacked ({})", zip_strerror(zip_)));
+  constexpr std::size_t piece = 1 << 20;
   std::string result;
-  bool sound = unzOpenCurrentFile(zip_) == UNZ_OK;
-  for (int got = 1; sound && got > 0 && result.size() <= info.uncompressed_size;) {
+  for (std::int64_t got = 1; got > 0 && result.size() <= of.size;) {
     const auto size = result.size();
     result.resize(size + piece);
-    got = unzReadCurrentFile(zip_, result.data() + size, piece);
-    sound = got >= 0;
-    result.resize(size + static_cast<std::size_t>(std::max(got, 0)));
+    got = zip_fread(stream.get(), result.data() + size, piece);
+    if (got < 0) wrong("cannot be unpacked; the file is damaged");  // also if its sum is another one
+    result.resize(size + static_cast<std::size_t>(got));
   }
-  sound = unzCloseCurrentFile(zip_) == UNZ_OK && sound;  // also checks the sum
-  if (!sound || result.size() != info.uncompressed_size) wrong("cannot be unpacked; the file is damaged");
+  if (result.size() != of.size) wrong("has another size than the file says; it is damaged");
   return result;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,6 +15,8 @@
 /// \file
 /// Readers of 3MF and AMF, which are XML, mostly in a ZIP archive: objects that are placed once, several
 /// times or not at all.
+
+struct zip;
 
 namespace roost::tools {
 
@@ -38,7 +39,7 @@ model_file read_amf(std::string_view xml);
 /// invalid_argument, without the file's name, if it is no archive, is damaged or encrypted.
 class zip_archive {
  public:
-  explicit zip_archive(const std::filesystem::path& file);
+  explicit zip_archive(std::string_view bytes);  ///< which have to stay
   ~zip_archive();
   zip_archive(const zip_archive&) = delete;
   zip_archive& operator=(const zip_archive&) = delete;
@@ -48,12 +49,8 @@ class zip_archive {
   std::string read_only_one(std::string_view ending);
 
  private:
-  struct entry {
-    std::uint64_t position = 0, number = 0;
-    bool twice = false;
-  };
-  void* zip_;
-  std::map<std::string, entry> entries_;
+  zip* zip_ = nullptr;
+  std::map<std::string, std::vector<std::uint64_t>> entries_;
   std::uint64_t left_ = std::uint64_t{1} << 32;
 };
 
