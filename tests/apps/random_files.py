@@ -624,7 +624,8 @@ def threemf(r, corners, objects):
 
     def model(resources, build=""):
         coding = r.choice(("utf-8", "utf-16"))
-        text = '<?xml version="1.0" encoding="%s"?><%smodel unit="inch" %s requiredextensions="p">%s</%smodel>'
+        text = '<?xml version="1.0" encoding="%s"?>'
+        text += '<%smodel unit="inch" %s requiredextensions="p">%s</%smodel>'
         content = thing("resources", resources) + thing("build", build)
         return (text % (coding, prefix, spaces, content, prefix)).encode(coding)
 
@@ -656,8 +657,8 @@ def threemf(r, corners, objects):
         refused = "a part is missing"
     data = packed([("_rels/.rels", start.encode()), *parts, (name, model(root, build))])
     if r.random() < 0.1:
-        at = data.rfind(b"PK\1\2")
-        data, refused = data[: at - 30] + b"#" + data[at - 29 :], "damaged"
+        at = 30 + len("_rels/.rels") + r.randrange(100)  # among its compressed bytes
+        data, refused = data[:at] + bytes((data[at] ^ 4,)) + data[at + 1 :], "damaged"
     return data, refused
 
 
