@@ -368,8 +368,7 @@ struct threemf {
     for (const std::string t : {"021", "013", "123", "032"})
       text += "<:triangle v1='" + t.substr(0, 1) + "' v2='" + t.substr(1, 1) + "' v3='" + t.substr(2) + "'/>";
     text += "</:triangles>" + inside + "</:mesh></:object>";
-    for (std::size_t at; (at = text.find(":")) != text.npos;)
-      text.replace(at, 1, of.empty() ? of : of + "|");
+    for (std::size_t at; (at = text.find(":")) != text.npos;) text.replace(at, 1, of.empty() ? of : of + "|");
     std::ranges::replace(text, '|', ':');
     return text;
   }
