@@ -5,13 +5,12 @@ export LC_ALL=C.UTF-8
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # What the command of ./scripts/demo needs, as Debian 12 calls it, whose libboost-dev is too old.
-# (zlib1g-dev also because libassimp-dev links it and does not ask for it.)
 boost=libboost-dev
 ! grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release || boost=libboost1.81-dev
 packages=(
   g++ cmake ninja-build
-  libtbb-dev "$boost" libfmt-dev libcli11-dev libassimp-dev libminizip-dev libstb-dev zlib1g-dev
-  nlohmann-json3-dev
+  libtbb-dev "$boost" libfmt-dev libcli11-dev libassimp-dev libexpat1-dev libstb-dev libzip-dev
+  zlib1g-dev nlohmann-json3-dev
 )
 
 # What the whole command needs besides; what plots need; what tests are built with; and what ./scripts/test

@@ -4,7 +4,7 @@
 #include <assimp/metadata.h>
 #include <assimp/scene.h>
 #include <fmt/format.h>
-#include <unzip.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <assimp/Importer.hpp>
@@ -15,7 +15,6 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <roost/error.hpp>
 #include <string>
@@ -24,6 +23,7 @@
 
 #include "apps/shared/ply.hpp"
 #include "mesh_text.hpp"
+#include "model_files.hpp"
 #include "placement.hpp"
 #include "polygon.hpp"
 
@@ -35,8 +35,8 @@ namespace {
   throw invalid_argument(fmt::format("{}: {}", file.string(), why));
 }
 
-/// Opens the file, so that errors name the file and do not come from a format's reader.
-std::ifstream open(const std::filesystem::path& file) {
+/// Refuses what is no file that can be read, so that errors do not come from a format's reader.
+void expect_file(const std::filesystem::path& file) {
   std::error_code failure;
   const auto status = std::filesystem::status(file, failure);
   if (!std::filesystem::exists(status)) refuse(file, "there is no such file; check the path");
@@ -46,12 +46,36 @@ std::ifstream open(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(file, "cannot be opened; check its permissions");
   if (stream.peek() == std::ifstream::traits_type::eof()) refuse(file, "is empty; a mesh file was expected");
-  return stream;
 }
 
 std::string lower(std::string word) {
   for (auto& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return word;
+}
+
+/// The bytes of a file, decompressed if they are of gzip.
+std::string content_of(const std::filesystem::path& file) {
+  constexpr std::size_t piece = 1 << 20, most = std::size_t{1} << 32;
+  auto* const stream = gzopen(file.c_str(), "rb");
+  if (stream == nullptr) refuse(file, "cannot be opened; check its permissions");
+  std::string content;
+  int got = 1;
+  while (got > 0 && (content.size() <= most || gzdirect(stream) != 0)) {
+    const auto size = content.size();
+    content.resize(size + piece);
+    got = gzread(stream, content.data() + size, piece);
+    content.resize(size + static_cast<std::size_t>(std::max(got, 0)));
+  }
+  const bool sound = gzclose(stream) == Z_OK;  // also false if the file ends too early
+  if (got > 0) refuse(file, "has more than 4 GiB when it is decompressed; use a smaller mesh");
+  if (got < 0 || !sound) refuse(file, "cannot be read or decompressed; it is damaged or cut short");
+  return content;
+}
+
+/// The ending of a name, before that of gzip if there is one.
+std::string ending_of(const std::filesystem::path& file) {
+  const auto last = lower(file.extension().string());
+  return last == ".gz" ? lower(file.stem().extension().string()) : last;
 }
 
 /// Whether a file is PLY by its name or by its first word, in upper or lower case: then assimp reads it as
@@ -86,14 +110,6 @@ polygons from_ply(const std::filesystem::path& file, std::string_view content) {
 
 affine as_affine(const aiMatrix4x4& m) {
   return {{{{m.a1, m.a2, m.a3}, {m.b1, m.b2, m.b3}, {m.c1, m.c2, m.c3}}}, {m.a4, m.b4, m.c4}};
-}
-
-/// Whether a map turns outward faces inwards.
-bool mirrors(const affine& map) {
-  const auto& [x, y, z] = map.rows;
-  return x[0] * (y[1] * z[2] - y[2] * z[1]) - x[1] * (y[0] * z[2] - y[2] * z[0]) +
-             x[2] * (y[0] * z[1] - y[1] * z[0]) <
-         0;
 }
 
 /// Adds the meshes below a node of the scene, at their positions in the scene.
@@ -144,70 +160,15 @@ length_unit unit_named(const std::filesystem::path& file, const std::string& nam
                                  : *found;
 }
 
-/// The value of `unit` in the first tag of this name in a text of XML; a millimetre if there is none.
-length_unit unit_in_xml(const std::filesystem::path& file, std::string_view xml, std::string_view tag) {
-  std::size_t at = 0;
-  for (;; ++at) {
-    at = xml.find('<', at);
-    if (at == xml.npos) return unit_named(file, "millimeter");
-    if (xml.substr(at).starts_with("<!--")) {
-      at = std::min(xml.find("-->", at), xml.size() - 1);
-    } else if (xml.substr(at + 1).starts_with(tag)) {
-      break;
-    }
-  }
-  auto inside = xml.substr(at + 1 + tag.size());
-  constexpr std::string_view blanks = " \t\r\n", quotes = "\"'";
-  while (true) {  // attributes; each shortens the rest
-    inside.remove_prefix(std::min(inside.find_first_not_of(blanks), inside.size()));
-    const auto quote = inside.find_first_of(quotes);
-    if (inside.empty() || inside[0] == '>' || quote == inside.npos) return unit_named(file, "millimeter");
-    const auto name = inside.substr(0, inside.find_first_of(" \t\r\n="));
-    const auto end = inside.find(inside[quote], quote + 1);
-    if (end == inside.npos) return unit_named(file, "millimeter");
-    if (name == "unit") return unit_named(file, std::string(inside.substr(quote + 1, end - quote - 1)));
-    inside.remove_prefix(end + 1);
-  }
-}
-
-/// The beginning of the first file in a ZIP archive whose name has this ending, or nothing.
-std::string begin_in_zip(const std::filesystem::path& archive, std::string_view ending) {
-  constexpr std::size_t most = 1 << 16;
-  const std::unique_ptr<void, int (*)(void*)> zip(unzOpen64(archive.c_str()), unzClose);
-  if (zip == nullptr) return {};
-  for (int there = unzGoToFirstFile(zip.get()); there == UNZ_OK; there = unzGoToNextFile(zip.get())) {
-    std::string name(1024, '\0');
-    if (unzGetCurrentFileInfo64(zip.get(), nullptr, name.data(), name.size(), nullptr, 0, nullptr, 0) !=
-        UNZ_OK)
-      return {};
-    name.resize(std::strlen(name.c_str()));
-    if (!lower(name).ends_with(ending)) continue;
-    std::string text(most, '\0');
-    if (unzOpenCurrentFile(zip.get()) != UNZ_OK) return {};
-    std::size_t size = 0;
-    for (int got = 1; got > 0 && size < most; size += static_cast<std::size_t>(std::max(got, 0)))
-      got = unzReadCurrentFile(zip.get(), text.data() + size, static_cast<unsigned>(most - size));
-    unzCloseCurrentFile(zip.get());
-    text.resize(size);
-    return text;
-  }
-  return {};
-}
-
 /// The unit of the coordinates that assimp gives.
-length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& importer, const aiScene& scene,
-                    std::string_view content) {
+length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& importer,
+                    const aiScene& scene) {
   const auto* const format =
       importer.GetImporterInfo(static_cast<std::size_t>(importer.GetPropertyInteger("importerIndex", -1)));
   const std::string_view endings = format == nullptr ? "" : format->mFileExtensions;
   const auto is = [&](std::string_view ending) { return endings.find(ending) != endings.npos; };
+  if (is("3mf") || is("amf")) refuse(file, "is 3MF or AMF; let its name end in .3mf or .amf");
   if (is("gltf") || is("dae")) return {"meter", 1};
-  if (is("3mf")) return unit_in_xml(file, begin_in_zip(file, "3dmodel.model"), "model");
-  if (is("amf")) {
-    const bool zipped = content.starts_with("PK");
-    return unit_in_xml(file, zipped ? begin_in_zip(file, ".amf") : std::string(content.substr(0, 1 << 16)),
-                       "amf");
-  }
   float centimetres = 0;
   if (is("fbx") && scene.mMetaData != nullptr && scene.mMetaData->Get("UnitScaleFactor", centimetres) &&
       std::isfinite(centimetres) && centimetres > 0) {
@@ -327,9 +288,10 @@ std::vector<triangle> triangles_of_strips(std::span<const std::uint32_t> indices
 }
 
 mesh read_mesh(const std::filesystem::path& file) {
-  auto stream = open(file);
-  const auto ending = lower(file.extension().string());
-  std::string content(std::istreambuf_iterator<char>(stream), {});
+  expect_file(file);
+  const auto ending = ending_of(file);
+  auto content = content_of(file);
+  if (ending == ".obj" || ending == ".off") content = without_utf16(std::move(content));
   const auto read = [&](auto reader) {
     try {
       return finish(file, reader(content));
@@ -339,12 +301,28 @@ mesh read_mesh(const std::filesystem::path& file) {
       refuse(file, why);
     }
   };
+  length_unit unit;
+  const auto read_model = [&](std::string_view bytes) {
+    std::optional<zip_archive> archive;
+    if (ending == ".3mf" || bytes.starts_with("PK")) archive.emplace(bytes);
+    auto model = ending == ".3mf" ? read_3mf([&](std::string_view part) { return archive->read(part); })
+                                  : read_amf(archive ? archive->read_only_one(".amf") : std::string(bytes));
+    unit = unit_named(file, model.unit);
+    return std::move(model.shape);
+  };
   if (ending == ".obj") return read(read_obj);
   if (ending == ".stl") return read(read_stl);
   if (ending == ".off") return read(read_off);
+  if (ending == ".3mf" || ending == ".amf") {
+    auto result = read(read_model);
+    result.unit = unit;
+    return result;
+  }
 
   if (is_ply(ending, content)) return finish(file, from_ply(file, content));
 
+  if (lower(file.extension().string()) == ".gz")
+    refuse(file, "is of a format that is not read compressed; decompress it first: gzip -d");
   Assimp::Importer importer;
   const aiScene* const scene = importer.ReadFile(file.string(), 0);
   if (scene == nullptr || scene->mRootNode == nullptr)
@@ -353,7 +331,7 @@ mesh read_mesh(const std::filesystem::path& file) {
   all.floats = true;
   add(file, *scene, *scene->mRootNode, {}, all);
   auto result = finish(file, std::move(all));
-  result.unit = unit_of(file, importer, *scene, content);
+  result.unit = unit_of(file, importer, *scene);
   return result;
 }
 
@@ -362,7 +340,7 @@ std::vector<std::filesystem::path> mesh_files_in(const std::filesystem::path& fo
   const Assimp::Importer importer;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
-    const auto ending = entry.path().extension().string();
+    const auto ending = ending_of(entry.path());
     if (!ending.empty() && importer.IsExtensionSupported(ending) && entry.is_regular_file(failure))
       files.push_back(entry.path());
   }

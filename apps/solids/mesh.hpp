@@ -42,8 +42,8 @@ struct mesh {
 
 /// Reads a mesh of any format that assimp knows (OBJ, PLY, STL, OFF, 3MF, 3DS, glTF ...), PLY with triangle
 /// strips included. Polygons become triangles, points and lines are left out, and all parts of a scene are
-/// put in their positions; mirrored parts still face outwards. Coordinates of OBJ, STL, OFF and PLY are read
-/// as doubles; assimp reads those of other formats as floats.
+/// put in their positions; mirrored parts still face outwards. Coordinates of OBJ, STL, OFF, PLY, 3MF and AMF
+/// are read as doubles; assimp reads those of other formats as floats. Files of gzip are decompressed.
 ///
 /// The unit is that of 3MF, AMF and FBX files; glTF is in metres, and so are COLLADA files, whose coordinates
 /// assimp converts. Files of other formats have none.

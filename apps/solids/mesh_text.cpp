@@ -172,6 +172,18 @@ polygons binary_stl(std::string_view bytes) {
 
 }  // namespace
 
+std::string without_utf16(std::string text) {
+  const bool little = text.starts_with("\xff\xfe");
+  if (!little && !text.starts_with("\xfe\xff")) return text;
+  std::size_t size = 0;
+  for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
+    const char low = text[i + (little ? 0 : 1)], high = text[i + (little ? 1 : 0)];
+    text[size++] = high == 0 && static_cast<signed char>(low) > 0 ? low : '?';
+  }
+  text.resize(size);
+  return text;
+}
+
 polygons read_obj(std::string_view text) {
   static constexpr std::string_view left_out[] = {"vt",       "vn",       "vp",         "l",        "p",
                                                   "o",        "g",        "s",          "mg",       "usemtl",
@@ -288,9 +300,10 @@ polygons read_off(std::string_view text) {
   const auto end = word.find("OFF");
   if (end != word.npos) {
     const auto before = word.substr(0, end);
-    if (word.size() != end + 3 || before.find_first_not_of("STCN") != before.npos)
+    if (before.find_first_not_of("STCN") != before.npos)
       refuse(fmt::format("is '{}', and not OFF of three dimensions", short_of(word)));
-    word = from.word();
+    word.remove_prefix(end + 3);  // ModelNet40 has the first number here, without a blank
+    if (word.empty()) word = from.word();
     if (word == "BINARY") refuse("is a binary OFF file; write it as text");
     if (word.empty()) {
       if (!from.next_words()) refuse("ends behind its first line; it is cut short");

@@ -21,6 +21,9 @@ struct polygons {
   std::vector<std::string> notes;     ///< what was left out, and what is unusual
 };
 
+/// A text that begins with the mark of UTF-16, as bytes, with '?' for what is not ASCII; others as they are.
+std::string without_utf16(std::string text);
+
 /// Each takes the contents of a file, and throws invalid_argument, without the file's name, for an invalid
 /// one.
 polygons read_obj(std::string_view text);

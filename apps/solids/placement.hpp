@@ -26,6 +26,9 @@ struct affine {
   friend bool operator==(const affine&, const affine&) = default;
 };
 
+/// Whether a map turns outward faces inwards.
+bool mirrors(const affine& map);
+
 /// How a mesh is put into a scene: a rotation and a scale about its own centre (the middle of its bounding
 /// box), and a move.
 struct placement {

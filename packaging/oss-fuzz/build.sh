@@ -19,3 +19,4 @@ for fuzzer in "$WORK"/roost/bin/fuzz_*; do
 done
 zip -qj "$OUT/fuzz_ply_seed_corpus.zip" "$SRC"/roost/tests/apps/data/*.ply
 printf '[asan]\ndetect_leaks=0\n' >"$OUT/fuzz_ply.options" # assimp's, when it refuses a file
+cp "$OUT/fuzz_ply.options" "$OUT/fuzz_mesh.options"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,10 +15,12 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "apps/shared/ply.hpp"
 #include "apps/solids/mesh_text.hpp"
+#include "apps/solids/model_files.hpp"
 #include "apps/solids/placement.hpp"
 #include "apps/solids/polygon.hpp"
 #include "roost/detail/place/config.hpp"
@@ -310,6 +313,9 @@ TEST(mesh, reads_dialects_of_off) {
   EXPECT_EQ(volume("OFF 8 6 0\n" + body), 6);
   EXPECT_EQ(volume("# a cube\n8 6\r\n" + body), 6);
   EXPECT_EQ(volume("CNOFF # colours\n\n8 6 12\n" + body), 6);
+  EXPECT_EQ(volume("OFF8 6 0\n" + body), 6);  // ModelNet40
+  expect_refused(".off", "nOFF\n3\n8 6 0\n" + body, {"'nOFF'"});
+  expect_refused(".off", "OFFx 6 0\n" + body, {"not an OFF file"});
   expect_refused(".off", "4OFF\n8 6 0\n" + body, {"'4OFF'"});
   expect_refused(".off", "OFF BINARY\n8 6 0\n" + body, {"binary"});
   expect_refused(".off", "OFF\n9 6 0\n" + body, {"5 faces of 6"});
@@ -317,6 +323,207 @@ TEST(mesh, reads_dialects_of_off) {
   expect_refused(".off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", {"names vertex 4"});
   expect_refused(".off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n4 0 1 2\n", {"3 corners of 4"});
   expect_refused(".off", "OFF\n3 1 0\n0 0 0\n1 0\n0 1 0\n3 0 1 2\n", {"line 4", "missing"});
+}
+
+TEST(mesh, reads_utf16_and_gzip) {
+  const auto text = cube_text(0, 0, 0, 1).obj() + "g \n";
+  for (const int high : {1, 0}) {
+    std::string wide = high == 1 ? "\xff\xfe" : "\xfe\xff";
+    for (const char c : text) wide += high == 1 ? std::string{c, '\0'} : std::string{'\0', c};
+    const file f(".obj", wide);
+    EXPECT_EQ(volume6(tools::read_mesh(f.path())), 6);
+  }
+  const file packed(".obj.gz");
+  const auto write = [&](std::size_t cut) {
+    auto* const stream = gzopen(packed.path().c_str(), "wb");
+    gzwrite(stream, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(stream);
+    std::filesystem::resize_file(packed.path(), std::filesystem::file_size(packed.path()) - cut);
+  };
+  write(0);
+  EXPECT_EQ(volume6(tools::read_mesh(packed.path())), 6);
+  write(9);
+  expect_refused(packed.path(), {"cut short"});
+}
+
+/// A 3MF package of these parts beside its relationships: a model of `attributes`, `resources` and `build`.
+struct threemf {
+  static std::string model(const std::string& resources, const std::string& build,
+                           const std::string& attributes = "", const std::string& prefix = "") {
+    const auto name = prefix.empty() ? prefix : prefix + ":";
+    const auto spaced = prefix.empty() ? prefix : ":" + prefix;
+    return "<" + name + "model xmlns" + spaced +
+           "='http://schemas.microsoft.com/3dmanufacturing/core/2015/02' "
+           "xmlns:p='http://schemas.microsoft.com/3dmanufacturing/production/2015/06' " +
+           attributes + "><" + name + "resources>" + resources + "</" + name + "resources><" + name +
+           "build>" + build + "</" + name + "build></" + name + "model>";
+  }
+  /// A tetrahedron of volume 1 / 6.
+  static std::string tetrahedron(const std::string& id, const std::string& more = "",
+                                 const std::string& of = "", const std::string& inside = "") {
+    std::string text = "<:object id='" + id + "' " + more +
+                       "><:mesh><:vertices><:vertex x='0' y='0' z='0'/>"
+                       "<:vertex x='1' y='0' z='0'/><:vertex x='0' y='1' z='0'/><:vertex x='0' y='0' z='1'/>"
+                       "</:vertices><:triangles>";
+    for (const std::string t : {"021", "013", "123", "032"})
+      text += "<:triangle v1='" + t.substr(0, 1) + "' v2='" + t.substr(1, 1) + "' v3='" + t.substr(2) + "'/>";
+    text += "</:triangles>" + inside + "</:mesh></:object>";
+    for (std::size_t at; (at = text.find(":")) != text.npos;) text.replace(at, 1, of.empty() ? of : of + "|");
+    std::ranges::replace(text, '|', ':');
+    return text;
+  }
+  static double volume(std::map<std::string, std::string> parts, tools::model_file* whole = nullptr) {
+    parts.try_emplace("_rels/.rels",
+                      "<Relationships><Relationship Target='/3D/a%20model.model' Type="
+                      "'http://schemas.microsoft.com/3dmanufacturing/2013/01/3dmodel'/></Relationships>");
+    const auto read = tools::read_3mf([&](std::string_view name) -> std::optional<std::string> {
+      for (const auto& [part, text] : parts) {
+        if (tools::part_name(part) == tools::part_name(name)) return text;
+      }
+      return {};
+    });
+    double sum = 0;
+    for (std::size_t i = 0; i < read.shape.corners.size(); i += 3) {
+      const auto at = [&](std::size_t k) {
+        return read.shape.vertices[static_cast<std::size_t>(read.shape.corners[i + k])];
+      };
+      const auto a = at(0), b = at(1), c = at(2);
+      sum += a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) +
+             a[2] * (b[0] * c[1] - b[1] * c[0]);
+    }
+    if (whole != nullptr) *whole = read;
+    return sum;
+  }
+  static double volume(const std::string& resources, const std::string& build,
+                       const std::string& attributes = "") {
+    return volume({{"3D/A Model.model", model(resources, build, attributes)}});
+  }
+};
+
+TEST(mesh, reads_3mf) {
+  using t = threemf;
+  const std::string one = "<item objectid='1'/>", object = t::tetrahedron("1");
+  EXPECT_EQ(t::volume(object, one), 1);
+  EXPECT_EQ(t::volume({{"3D/A Model.model",
+                        t::model(t::tetrahedron("1", "", "m"), "<m:item objectid='1'/>", "", "m")}}),
+            1);
+  EXPECT_EQ(t::volume(object, "<item objectid='1' transform='-2 0 0 0 1 0 0 0 1 5 0 0'/>" + one), 3);
+  EXPECT_EQ(t::volume(object + t::tetrahedron("2", "type='support'"), one + "<item objectid='2'/>"), 1);
+  EXPECT_EQ(t::volume(object, one + "<item objectid='1' printable='0'/>"), 1);
+  EXPECT_EQ(t::volume(object, one, "requiredextensions='p'"), 1);
+  const std::string twice =
+      "<components><component objectid='1'/><component objectid='1'/></components></object>";
+  EXPECT_EQ(t::volume(object + "<object id='2'>" + twice, "<item objectid='2'/>"), 2);
+  // Objects of other parts, with the same number.
+  const auto other = t::model(t::tetrahedron("1"), "<item objectid='1'/>");
+  const std::string components =
+      "<object id='2'><components><component objectid='1' "
+      "p:path='/3D/Objects/x.model'/></components></object>";
+  tools::model_file whole;
+  EXPECT_EQ(t::volume({{"3D/A Model.model", t::model(object + components,
+                                                     one + "<item objectid='2' transform="
+                                                           "'2 0 0 0 1 0 0 0 1 0 0 0'/>",
+                                                     "unit='inch'")},
+                       {"3D/objects/X.model", t::model(t::tetrahedron("1"), "", "unit='inch'")}},
+                      &whole),
+            3);
+  EXPECT_EQ(whole.unit, "inch");
+}
+
+TEST(mesh, refuses_3mf_that_needs_more) {
+  using t = threemf;
+  const auto refused = [](const std::string& resources, const std::string& build,
+                          const std::string& attributes, const std::string& words) {
+    try {
+      t::volume(resources, build, attributes);
+      ADD_FAILURE() << words;
+    } catch (const roost::invalid_argument& e) {
+      EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+    }
+  };
+  const std::string one = "<item objectid='1'/>", object = t::tetrahedron("1");
+  const std::string lattice = "xmlns:b='http://schemas.microsoft.com/3dmanufacturing/beamlattice/2017/02' ";
+  refused(object, one, lattice + "requiredextensions='p b'", "requires beam lattices");
+  refused(t::tetrahedron("1", "", "", "<b|beamlattice/>"), one, lattice, "has beam lattices");
+  refused(object, one, "xmlns:v='urn:x' requiredextensions='v'", "requires an extension ('urn:x')");
+  refused(object, one, "requiredextensions='q'", "'q', which has no namespace");
+  refused(t::tetrahedron("1", "s|meshresolution='lowres'"), one,
+          "xmlns:s='http://schemas.microsoft.com/3dmanufacturing/slice/2015/07'", "'lowres'");
+  refused(object + object, one, "", "two objects 1");
+  refused(object, "", "", "builds nothing");
+  refused(object, "<item objectid='2'/>", "", "object 2, which it does not have");
+  refused(object, "<item objectid='1' p:path='/3D/y.model'/>", "", "'3d/y.model' is missing");
+  refused(object, "<item objectid='1' transform='1 0 0'/>", "", "3 numbers, and not 12");
+  refused(t::tetrahedron("1", "type='void'"), one, "", "'void'");
+  refused("<object id='1'><components><component objectid='1'/></components></object>", one, "",
+          "a part of itself");
+  std::string nested = t::tetrahedron("1");
+  for (int i = 2; i < 40; ++i) {
+    const auto below = "<component objectid='" + std::to_string(i - 1) + "'/>";
+    nested +=
+        "<object id='" + std::to_string(i) + "'><components>" + below + below + "</components></object>";
+  }
+  refused(nested, "<item objectid='39'/>", "", "with all copies");
+  auto broken = t::tetrahedron("1");
+  refused(broken.replace(broken.find("v1='1'"), 6, "v1='4'"), one, "", "names vertex 4, but there are 4");
+  refused("<object", one, "", "is not XML");
+  const auto with = [&](std::map<std::string, std::string> more) {
+    more["3D/A Model.model"] = t::model(object, one);
+    return t::volume(more);
+  };
+  const std::string settings = "Metadata/model_settings.config";
+  EXPECT_EQ(
+      with({{settings, "<config><object id='1'><part id='1' subtype='normal_part'/></object></config>"}}), 1);
+  EXPECT_THROW(with({{settings, "<config><part id='1' subtype='negative_part'/></config>"}}),
+               roost::invalid_argument);
+  EXPECT_THROW(with({{"_rels/.rels", "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>"}}), roost::invalid_argument);
+}
+
+TEST(mesh, reads_amf) {
+  const std::string corners =
+      "<vertices><vertex><coordinates><x>0</x><y>0</y><z>0</z></coordinates></"
+      "vertex><vertex><coordinates><x>1</x>"
+      "<y>0</y><z>0</z></coordinates></vertex><vertex><coordinates><x>0</x><y>1</y><z>0</z></coordinates></"
+      "vertex>"
+      "<vertex><coordinates><x>0</x><y>0</y><z>1</z></coordinates></vertex></vertices>";
+  const auto triangle = [](const std::string& t) {
+    return "<triangle><v1>" + t.substr(0, 1) + "</v1><v2>" + t.substr(1, 1) + "</v2><v3>" + t.substr(2) +
+           "</v3></triangle>";
+  };
+  const auto half = triangle("021") + triangle("013"), rest = triangle("123") + triangle("032");
+  const auto amf = [&](const std::string& volumes, const std::string& more = "") {
+    return "<amf><object id='1'><mesh>" + corners + volumes + "</mesh></object>" + more + "</amf>";
+  };
+  const auto read = [](const std::string& text) {
+    const file f(".amf", text);
+    return tools::read_mesh(f.path());
+  };
+  const auto whole = "<volume>" + half + "</volume><volume>" + rest + "</volume>";
+  EXPECT_EQ(volume6(read(amf(whole))), 1);
+  EXPECT_EQ(volume6(read(amf(whole + "<volume type='support'>" + half + "</volume>"))), 1);
+  const auto turned = [&](const std::string& what, const std::string& inside) {
+    return amf(whole, what + "<constellation id='2'><instance objectid='1'>" + inside +
+                          "</instance></constellation>");
+  };
+  const auto box = bounds_of(read(turned("", "<deltax>5</deltax><rz>90</rz>")));
+  EXPECT_EQ(box.low, (tools::vec3{4, 0, 0}));
+  EXPECT_EQ(box.high, (tools::vec3{5, 1, 1}));
+  const auto in_radians = bounds_of(read(
+      turned("<metadata type='cad'>Slic3r 1</metadata>", "<rz>1.5707963267948966</rz><scalex>2</scalex>")));
+  EXPECT_NEAR(in_radians.high[1], 2, 1e-6);
+  EXPECT_NEAR(in_radians.low[0], -1, 1e-6);
+  expect_refused(".amf", turned("", "<rz>a</rz>"), {"'a' is not a number (rz)"});
+  expect_refused(
+      ".amf", amf(whole + "<volume><metadata type='slic3r.volume_type'>NegativeVolume</metadata></volume>"),
+      {"negative volume"});
+  expect_refused(".amf", amf("<volume>" + triangle("014") + "</volume>"), {"names vertex 4"});
+  expect_refused(".amf", amf("<edge/>" + whole), {"curved"});
+  expect_refused(".amf",
+                 amf(whole,
+                     "<constellation id='2'><instance objectid='2'/></constellation><constellation "
+                     "id='3'><instance objectid='2'/></constellation>"),
+                 {"a part of itself"});
+  expect_refused(".amf", "PK\3\4", {"no ZIP archive"});
 }
 
 /// Faces of what a scene mirrors still look outwards.

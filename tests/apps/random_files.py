@@ -5,7 +5,7 @@
 Files are written here by nothing but Python, and counted by its dictionaries. A difference ends the program
 with the seed of the case and the file. Files that are damaged have to be refused with one line."""
 
-import argparse, gzip, json, math, os, random, struct, subprocess, sys, tempfile, time, zipfile
+import argparse, gzip, io, json, math, os, random, struct, subprocess, sys, tempfile, time, zipfile
 
 NAN, INF = math.nan, math.inf
 
@@ -547,6 +547,124 @@ def stacked_cubes(r):
     return list(corners), quads, side, len(cubes)
 
 
+def placed_in_xml(r, kind, corners, triangles):
+    """3MF or AMF: the mesh in one or two objects, each moved and turned back by where it is placed. The
+    bytes, and why they have to be refused."""
+    split = r.randrange(1, len(triangles)) if r.random() < 0.5 else len(triangles)
+    objects = [t for t in (triangles[:split], triangles[split:]) if t]
+    if kind == "3mf":
+        return threemf(r, corners, objects)
+    apart = r.random() < 0.5  # objects of their own, and not volumes of one
+    shift, turns = [r.choice((0, 4, -2.5)) for _ in "xyz"], [r.choice((0, 90, 180, 270)) for _ in "xyz"]
+    for move, axis in [(shift, None), *((None, 2 - k) for k in range(3))]:  # backwards: -shift, -rz, -ry, -rx
+        for i, p in enumerate(corners):
+            if move:
+                corners[i] = [c - m for c, m in zip(p, move)]
+            for _ in range(0 if move else (4 - turns[axis] // 90) % 4):
+                u, v = (axis + 1) % 3, (axis + 2) % 3
+                corners[i][u], corners[i][v] = -corners[i][v], corners[i][u]
+    vertices = "".join(
+        "<vertex><coordinates>%s</coordinates></vertex>"
+        % "".join("<%s>%r</%s>" % (a, float(c), a) for a, c in zip("xyz", p))
+        for p in corners
+    )
+    volume = lambda ts: "<volume>%s</volume>" % "".join(
+        "<triangle>%s</triangle>" % "".join("<v%d>%d</v%d>" % (k + 1, c, k + 1) for k, c in enumerate(t))
+        for t in ts
+    )
+    mesh = lambda i, parts: (
+        '<object id="%d"><mesh><vertices>%s</vertices>%s</mesh></object>'
+        % (i, vertices, "".join(map(volume, parts)))
+    )
+    body = "".join(mesh(i, [o]) for i, o in enumerate(objects)) if apart else mesh(0, objects)
+    names = ["delta" + a for a in "xyz"] + ["r" + a for a in "xyz"]
+    how = "".join("<%s>%r</%s>" % (n, x, n) for n, x in zip(names, shift + turns))
+    body += '<constellation id="c">%s</constellation>' % "".join(
+        '<instance objectid="%d">%s</instance>' % (i, how) for i in range(len(objects) if apart else 1)
+    )
+    text = '<?xml version="1.0" encoding="%s"?><amf unit="inch">%s</amf>'
+    coding = r.choice(("utf-8", "utf-16"))
+    data = (text % (coding, body)).encode(coding)
+    if r.random() < 0.3:
+        data = packed([("a.AMF", data)])
+    if r.random() < 0.1:
+        return data[: len(data) * 2 // 3], "cut short"
+    return data, None
+
+
+def packed(parts):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts:
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def threemf(r, corners, objects):
+    prefix = r.choice(("", "", "m:", "core:"))
+    spaces = 'xmlns%s="%score/2015/02" xmlns:p="%sproduction/2015/06"' % (
+        ":" + prefix[:-1] if prefix else "",
+        *["http://schemas.microsoft.com/3dmanufacturing/"] * 2,
+    )
+    axes, signs = r.sample(range(3), 3), [r.choice((1, -1)) for _ in "xyz"]
+    inner = [[signs[a] * p[axes[a]] for a in range(3)] for p in corners]
+    matrix = [[signs[a] if axes[a] == k else 0 for k in range(3)] for a in range(3)] + [[0, 0, 0]]
+    odd = sum(axes[a] > axes[b] for a in range(3) for b in range(a, 3)) % 2 != (math.prod(signs) < 0)
+
+    def thing(name, content="", **attributes):
+        given = "".join(' %s="%s"' % (k.replace("__", ":"), v) for k, v in attributes.items())
+        return "<%s%s%s>%s</%s%s>" % (prefix, name, given, content, prefix, name)
+
+    def mesh(i, triangles, kind="model"):
+        vertices = "".join(thing("vertex", **{a: repr(float(c)) for a, c in zip("xyz", p)}) for p in inner)
+        body = "".join(
+            thing("triangle", **{"v%d" % (k + 1): c for k, c in enumerate(t[::-1] if odd else t)})
+            for t in triangles
+        )
+        return thing(
+            "object", thing("mesh", thing("vertices", vertices) + thing("triangles", body)), id=i, type=kind
+        )
+
+    def model(resources, build=""):
+        coding = r.choice(("utf-8", "utf-16"))
+        text = '<?xml version="1.0" encoding="%s"?>'
+        text += '<%smodel unit="inch" %s requiredextensions="p">%s</%smodel>'
+        content = thing("resources", resources) + thing("build", build)
+        return (text % (coding, prefix, spaces, content, prefix)).encode(coding)
+
+    transform = " ".join(repr(float(c)) for row in matrix for c in row)
+    root, parts, build = "", [], ""
+    for i, triangles in enumerate(objects, 1):
+        where = {}
+        if r.random() < 0.5:
+            parts.append(("3D/Objects/o_%d.model" % i, model(mesh(1, triangles))))
+            where = {"p__path": "/3D/Objects/o_%d.model" % i}
+        else:
+            root += mesh(i, triangles)
+        of = dict(where, objectid=1 if where else i)
+        if r.random() < 0.5:
+            root += thing("object", thing("components", thing("component", **of)), id=100 + i)
+            of = dict(objectid=100 + i)
+        build += thing("item", transform=transform, **of)
+    if r.random() < 0.3:
+        root += mesh(50, objects[0], r.choice(("support", "other", "solidsupport")))
+        build += thing("item", objectid=50)
+    name = r.choice(("3D/3dmodel.model", "3D/my model.model", "root.model"))
+    start = '<Relationships><Relationship Target="/%s" Type="%s"/></Relationships>' % (
+        name.replace(" ", "%20"),
+        "http://schemas.microsoft.com/3dmanufacturing/2013/01/3dmodel",
+    )
+    refused = None
+    if parts and r.random() < 0.1:
+        parts.pop()
+        refused = "a part is missing"
+    data = packed([("_rels/.rels", start.encode()), *parts, (name, model(root, build))])
+    if r.random() < 0.1:
+        at = 30 + len("_rels/.rels") + r.randrange(100)  # among its compressed bytes
+        data, refused = data[:at] + bytes((data[at] ^ 4,)) + data[at + 1 :], "damaged"
+    return data, refused
+
+
 def mesh_file(r):
     corners, faces, side, cubes = stacked_cubes(r)
     scale = r.choice((1, 0.5, 8))
@@ -561,7 +679,7 @@ def mesh_file(r):
     corners, faces = [corners[i] for i in order], [[place[i] for i in f] for f in faces]
     triangles_at = [[corners[place[i]] for i in t] for t in triangles]
     end = r.choice(("\n", "\r\n"))
-    kind = r.choice(("ply", "ply", "obj", "stl", "ascii.stl"))
+    kind = r.choice(("ply", "ply", "obj", "stl", "ascii.stl", "off", "3mf", "3mf", "amf"))
     number = r.choice((repr, lambda x: "%.3f" % x, lambda x: "%.6e" % x))
     refused = None
     if kind == "obj":
@@ -569,6 +687,20 @@ def mesh_file(r):
         relative = r.random() < 0.3
         lines += ["f " + " ".join("%d" % (i - len(corners) if relative else i + 1) for i in f) for f in faces]
         data = (end.join(lines) + end).encode()
+        if r.random() < 0.2:
+            data = (end.join(lines) + end).encode("utf-16")
+    elif kind == "off":
+        head = r.choice(("OFF", "COFF", "NOFF", "# made\nOFF"))
+        more = {"COFF": " 0.5 0 0 1", "NOFF": " 0 0 1"}.get(head, "")
+        counts = "%d %d 0" % (len(corners), len(faces))
+        lines = [head + r.choice(("", " ", end)) + counts] + ["# corners", ""] * (r.random() < 0.3)
+        lines += [" ".join(number(float(c)) for c in p) + more for p in corners]
+        lines += [" ".join(map(str, (len(f), *f))) + r.choice(("", " 255 0 0")) for f in faces]
+        if r.random() < 0.1:
+            lines, refused = lines[:-1], "cut short"
+        data = (end.join(lines) + end).encode()
+    elif kind in ("3mf", "amf"):
+        data, refused = placed_in_xml(r, kind, corners, [[place[i] for i in t] for t in triangles])
     elif kind == "stl":
         data = (
             b"made".ljust(80, b"\0")
@@ -636,7 +768,10 @@ def mesh_file(r):
         data = (end.join(head) + end).encode() + parts[0][1] + parts[1][1]
         if r.random() < 0.1:
             data, refused = data[:-9], "cut short"
-    case = Case("mesh." + kind.split(".")[-1], data, None, refused)
+    name = "mesh." + kind.split(".")[-1]
+    if kind not in ("3mf", "amf") and r.random() < 0.1:
+        name, data = name + ".gz", gzip.compress(data)
+    case = Case(name, data, None, refused)
     case.side, case.cubes = side, cubes
     return case
 
@@ -657,6 +792,7 @@ def check_mesh(roost, folder, r, case):
             "host",
             "--threads",
             "1",
+            "--no-picture",
             "--format",
             "json",
             "--out",
