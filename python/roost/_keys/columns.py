@@ -162,10 +162,10 @@ def of_values(values, unit, what):
 def _masked(x, what):
     if x.ndim != 1 or x.dtype.names:
         raise TypeError(f"{what}: a masked array of shape {x.shape}; pass one dimension")
-    there = ~np.ma.getmaskarray(x)
+    there, data = ~np.ma.getmaskarray(x), np.ma.getdata(x, subok=False)  # x.data of astropy's is masked, too
     if x.dtype.kind != "O":
-        return _plain(x.data, what, bitmap_of(there), x)
-    texts = strings.of_numpy(x.data, what, True)  # under masks, values may be None
+        return _plain(data, what, bitmap_of(there), x)
+    texts = strings.of_numpy(data, what, True)  # under masks, values may be None
     if texts.valid is not None:
         there &= bools_of(texts.valid, len(x))
     return Column(texts, NUMPY, bitmap_of(there), x)
