@@ -358,8 +358,8 @@ class TorchCuda(_Device, TorchCpu):
     need = TorchCpu.need
 
     def make_bytes(self, n):
-        owner = self._like[self.torch.uint8].new_empty(n + -n % 64)  # of which Arrow's consumers read all
-        return owner[:n] if n % 64 else owner, owner.data_ptr()
+        owner = self._like[self.torch.uint8].new_empty(n)
+        return owner, owner.data_ptr()
 
     def place(self):
         stream = self._stream(self.index)
@@ -406,8 +406,8 @@ class Cupy(_Device):
 
     def make_bytes(self, n):
         with self._here():
-            owner = self.cupy.empty(n + -n % 64, np.uint8)  # as for torch
-        return owner[:n], owner.data.ptr
+            owner = self.cupy.empty(n, np.uint8)
+        return owner, owner.data.ptr
 
     def place(self):
         stream = self.cupy.cuda.get_current_stream(self.index)

@@ -332,7 +332,6 @@ inline device_memory_pool& device_memory_pool::of(int device) {
 
 inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream) {
   void* memory = nullptr;
-  bytes = (bytes + 63) / 64 * 64;  // Arrow's consumers read this many at a time
   if (cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   // Memory that the pool keeps may be what this allocation lacks.
