@@ -235,6 +235,38 @@ def test_cupys_streams_and_a_table_of_torch():
         roost.isin(x, y)
 
 
+@needs_cupy
+@pytest.mark.parametrize("dtype", ["i2", "i4", "f8", "c16"])
+def test_views_that_are_not_aligned_are_refused(dtype):
+    """A kernel that read them would end CUDA for the process."""
+    bytes, keys, size = cupy.zeros(1000, np.uint8), cupy.arange(20), np.dtype(dtype).itemsize
+    shifted = bytes[1 : 1 + 20 * size].view(dtype)
+    strided = cupy.ndarray((20,), dtype, bytes.data, strides=(size + 1,))
+    for x in (shifted, strided, shifted[::2], shifted.reshape(4, 5)):
+        for call in (
+            lambda: roost.Map(keys[: len(x)], x),
+            lambda: roost.MultiMap(keys[: len(x)], x),
+            lambda: roost.group_by(keys[: len(x)]).first(x),
+            lambda: roost.gather(x, keys[:2]),
+        ):
+            with pytest.raises(ValueError, match="multiples"):
+                call()
+    aligned = bytes[8 : 8 + 20 * size].view(dtype)
+    assert int(abs(roost.Map(keys, aligned).find(keys)).sum()) == 0
+    assert int(roost.unique(keys[::2]).sum()) == 90  # CUDA still works
+
+    class View:
+        __cuda_array_interface__ = shifted.__cuda_array_interface__
+
+    class Masked:
+        __cuda_array_interface__ = {**aligned.__cuda_array_interface__, "mask": keys}
+
+    with pytest.raises(ValueError, match="multiples"):
+        roost.Map(keys, View())
+    with pytest.raises(TypeError, match="with a mask"):
+        roost.Map(keys, Masked())
+
+
 @needs_torch
 def test_threads_with_streams_of_their_own():
     x = torch.arange(500_000, device="cuda")
