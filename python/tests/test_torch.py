@@ -305,6 +305,10 @@ def test_tensors_that_are_not_aligned(offset):
     x = torch.frombuffer(bytearray(offset) + wanted.tobytes(), dtype=torch.int64, offset=offset)
     assert roost.unique(x, sorted=True).tolist() == np.unique(wanted).tolist()
     assert roost.Map(torch.arange(100), x).find(torch.arange(100)).tolist() == wanted.tolist()
+    z = x.view(torch.complex128)
+    assert torch.equal(roost.Map(torch.arange(50), z).find(torch.arange(50)).view(torch.int64).cpu(), x)
+    with pytest.raises(ValueError, match="not aligned"):
+        roost.unique(x[::2])
 
 
 @pytest.mark.parametrize("change", ["half", "double", "bfloat16", lambda m: m.to(torch.float64)])

@@ -32,11 +32,10 @@ def _masked(x, what):
 
 
 def _aligned(address, size, what):
-    """Raises a ValueError for an address, or a step, by which a GPU cannot read elements of a size."""
+    """Raises a ValueError for an address, or a step, by which elements of a size cannot be read: on a GPU,
+    that would end CUDA for the process."""
     if address % min(size, 8):
-        raise ValueError(
-            f"{what}: elements of {size} bytes on a GPU, at no multiples of {min(size, 8)}; pass a copy"
-        )
+        raise ValueError(f"{what}: elements that are not aligned to {min(size, 8)} bytes; pass a copy")
 
 
 @functools.cache
@@ -80,10 +79,9 @@ def _tensor(x, what):
         x = x.resolve_conj().resolve_neg()
     device = x.device
     if address % 8 and address % x.itemsize:
-        if device.type == "cpu":
-            x = x.clone()
-        else:
+        if device.type != "cpu" or not x.is_contiguous():
             _aligned(address, x.itemsize, what)
+        x = x.view(-1).view(torch.uint8).clone().view(x.dtype).view(x.shape)  # torch's clone(x) may crash
     library = known.get(device)
     if library is None:
         if device.type == "cpu":
