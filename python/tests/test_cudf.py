@@ -36,21 +36,28 @@ def read(column):
     return (column.to_pyarrow() if hasattr(column, "to_pyarrow") else column).tolist()
 
 
+def again(column):
+    """A column of cuDF by its distinct keys and their numbers, as a list."""
+    keys, inverse = roost.unique(column, return_inverse=True)
+    keys = read(keys)
+    return [keys[i] for i in read(inverse)]
+
+
 @pytest.mark.parametrize("first, last", SLICES)
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_slices(kind, first, last):
     column, values = made(kind)
     (part,) = plc.copying.slice(column, [first, last])
     wanted = values[first:last]
-    keys, inverse = roost.unique(part, return_inverse=True)
-    assert [read(keys)[i] for i in read(inverse)] == wanted
+    assert again(part) == wanted
     index = roost.Index(part)
     assert [wanted[i] for i in read(index.get_indexer(part))] == wanted
     groups = roost.group_by(plc.Column.from_arrow(pa.array(range(last - first))))
     found = dict(zip(read(groups.keys), read(groups.first(part))))
     assert [found[i] for i in range(last - first)] == wanted
-    (again,) = plc.copying.slice(part, [1, last - first]) if last - first > 1 else (part,)
-    assert sorted(read(roost.unique(again)), key=str) == sorted(set(wanted[1:] or wanted), key=str)
+    if last - first > 1:
+        (rest,) = plc.copying.slice(part, [1, last - first])
+        assert again(rest) == wanted[1:]
 
 
 def test_tables_of_slices():
@@ -65,8 +72,7 @@ def test_slices_of_series():
     cudf = pytest.importorskip("cudf", exc_type=ImportError)
     values = ["a", None, "bb", "c", None, "bb"] * 20
     column, _ = cudf.Series(values).iloc[7:31].to_pylibcudf()
-    keys, inverse = roost.unique(column, return_inverse=True)
-    assert [read(keys)[i] for i in read(inverse)] == values[7:31]
+    assert again(column) == values[7:31]
     with pytest.raises(TypeError, match="mask"):
         roost.partition(cudf.Series([1, None, 3]), 2)
     assert len(roost.unique(cudf.Series([1, 5, 3, 5]).iloc[1:])) == 2

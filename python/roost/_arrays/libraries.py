@@ -635,7 +635,7 @@ class JaxCuda(_Device):
         if dtype.kind in "iu":
             low, high = (pieces[..., i].view(f"{dtype.kind}4") for i in (0, 1))
             if bool((high == (low >> 31 if dtype.kind == "i" else 0)).all()):
-                return low
+                return low.block_until_ready()  # before the pieces are freed
         return _to_jax(self, np.asarray(pieces).view(dtype)[..., 0], rounds)
 
     def computed(self, result, dtype):
