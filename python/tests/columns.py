@@ -587,26 +587,26 @@ def _torch_negative(tensor):
 
 def _torch_misaligned(tensor):
     memory = bytearray(3) + tensor.numpy().tobytes()
-    whole = torch.frombuffer(memory, dtype=tensor.dtype, offset=3) if len(memory) > 3 else tensor.view(-1)
-    return whole.view(tensor.shape)
+    return torch.frombuffer(memory, dtype=tensor.dtype, offset=3).view(tensor.shape)  # if there is any
 
 
 def _cupy(a, rng, layout=lambda a: a):
     return layout(cupy.asarray(np.ascontiguousarray(a))) if cupy and a.dtype.kind in "biuf" else None
 
 
-def _jax(platform, laid=False):
+def _jax(platform, layout=lambda array: array):
     def give(a, rng):
-        if not jax or a.dtype.kind not in "biuf" or (laid and a.ndim < 2):
+        if not jax or a.dtype.kind not in "biuf":
             return None
-        array = jax.device_put(np.ascontiguousarray(a), jax.devices(platform)[0])
-        if not laid:
-            return array
-        from jax.experimental.layout import Format, Layout
-
-        return jax.device_put(array, Format(Layout(tuple(range(a.ndim))[::-1]), array.sharding))
+        return layout(jax.device_put(np.ascontiguousarray(a), jax.devices(platform)[0]))
 
     return give
+
+
+def _by_columns(array):
+    from jax.experimental.layout import Format, Layout
+
+    return jax.device_put(array, Format(Layout((1, 0)), array.sharding)) if array.ndim == 2 else None
 
 
 SPELLINGS = {  # by device: name, library of results, how
@@ -641,7 +641,7 @@ SPELLINGS = {  # by device: name, library of results, how
         ("torch negative", "torch", _torch(_torch_negative)),
         ("torch misaligned", "torch", _torch(_torch_misaligned)),
         ("jax", "jax", _jax("cpu")),
-        ("jax by columns", "jax", _jax("cpu", True)),
+        ("jax by columns", "jax", _jax("cpu", _by_columns)),
     ],
     "cuda": [
         ("torch", "torch", _torch(lambda t: t, "cuda")),
@@ -651,7 +651,7 @@ SPELLINGS = {  # by device: name, library of results, how
         ("cupy strided", "cupy", lambda a, rng: _cupy(np.repeat(a, 2, axis=0), rng, lambda x: x[::2])),
         ("cupy Fortran", "cupy", lambda a, rng: _cupy(a, rng, lambda x: cupy.asfortranarray(x))),
         ("jax", "jax", _jax("gpu")),
-        ("jax by columns", "jax", _jax("gpu", True)),
+        ("jax by columns", "jax", _jax("gpu", _by_columns)),
     ],
 }
 

@@ -895,76 +895,42 @@ def test_exports_outlive_columns(place):
     )
 
 
-@pytest.mark.parametrize("n", [1, 8, 9, 511, 513, 1000])
-def test_bitmaps_end_with_zeros(n, place):
+def test_bitmaps_end_with_zeros(place):
     """At a multiple of 64 bytes, as Arrow recommends, and cuDF expects."""
-    bools = Exported(pa.array([None if i % 3 == 0 else i % 2 == 0 for i in range(n)], pa.bool_()), place)
-    groups = roost.group_by(Exported(pa.array(range(n)), place))
-    for found in (roost.unique(bools), groups.any(bools), groups.first(bools), groups.max(bools)):
+    bools = Exported(pa.array([None, True, False] * 400), place)
+    groups = roost.group_by(Exported(pa.array(range(1200)), place))
+    for found in (roost.unique(bools), groups.any(bools), groups.first(bools)):
         _, capsule = found.__arrow_c_device_array__()
         array = ArrowDeviceArray.from_address(pointer_of(capsule, b"arrow_device_array")).array
-        assert array.n_buffers == 2 and array.buffers[0]
-        for address in array.buffers[:2]:
-            used = (len(found) + 7) // 8
-            assert not any(place.read(address, (used + 63) // 64 * 64)[used:])
+        used = (len(found) + 7) // 8
+        assert not any(any(place.read(bits, -used // 64 * -64)[used:]) for bits in array.buffers[:2])
 
 
 class Slice(Exported):
-    """As pylibcudf has columns that are parts of others: its structs do not say where these begin."""
+    """As pylibcudf has parts of columns, and tables of them: its structs do not say where these begin."""
 
-    __module__ = "pylibcudf.column"
+    __module__ = "pylibcudf"
 
-    def offset(self):
-        return self.column.offset
-
-    def num_children(self):
-        return 0
+    def __init__(self, column, place, *parts):
+        super().__init__(column, place)
+        self.offset, self.num_children, self.child = lambda: column.offset, parts.__len__, parts.__getitem__
 
     def copy(self):
-        return Slice(self.column.take(pa.array(range(len(self.column)))), self.place)
+        return Exported(self.column.take(pa.array(range(len(self.column)))), self.place)
 
-    def _fill(self, struct, column, memory, skip=0):
-        super()._fill(struct, column, memory, skip)
+    def _fill(self, struct, column, memory):
+        super()._fill(struct, column, memory)
         struct.offset = 0
 
 
-class SliceInside(Slice):
-    __module__ = "pylibcudf.column"
-
-    def offset(self):
-        return 0
-
-    def num_children(self):
-        return 1
-
-    def child(self, i):
-        return Slice(self.column, self.place)
-
-
-class SlicedTable(Slice):
-    __module__ = "pylibcudf.table"
-    num_children = property()  # tables have none
-
-    def columns(self):
-        return tuple(Slice(column, self.place) for column in self.column.columns)
-
-    def copy(self):
-        whole = [part.copy().column for part in self.columns()]
-        return SlicedTable(pa.record_batch(whole, self.column.schema), self.place)
-
-
-@pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.string(), pa.timestamp("us", "UTC")], ids=str)
+@pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.string()], ids=str)
 def test_slices_of_cudf(kind, place):
     column = column_made(np.random.default_rng(8), kind, 500, 0.3).slice(3, 400)
-    wanted = list(map(exact, column.to_pylist()))
-    for given in (Slice(column, place), SliceInside(column, place)):
+    whole = column.take(pa.array(range(400)))
+    for given in (Slice(column, place), Slice(whole, place, Slice(column, place)), Slice(whole, place)):
         keys, inverse = roost.unique(given, return_inverse=True)
         keys = values_in(keys, place)
-        assert [keys[i] for i in values_in(inverse, place)] == wanted
-    table = SlicedTable(pa.record_batch([column, column], ["a", "b"]), place)
-    keys, inverse = roost.unique(table, return_inverse=True)
-    keys = rows_in(keys, place)
-    assert [keys[i] for i in values_in(inverse, place)] == list(zip(wanted, wanted))
+        assert [keys[i] for i in values_in(inverse, place)] == list(map(exact, column.to_pylist()))
 
 
 def test_arrays_beside_columns(place):

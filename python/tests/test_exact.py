@@ -600,70 +600,49 @@ def test_tensors():
     assert table.find([7], missing=2)[0] == 2
 
 
-JAX = [on for on in LIBRARIES if on.name.startswith("jax")]
+JAX = pytest.mark.parametrize("on", [on for on in LIBRARIES if on.name.startswith("jax")], ids=str)
 
 
-@pytest.mark.parametrize("on", JAX, ids=str)
-@pytest.mark.parametrize("shape, order", [((6, 4), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((4, 3, 2), (1, 2, 0))])
+@JAX
+@pytest.mark.parametrize("shape, order", [((6, 4), (1, 0)), ((2, 3, 4), (2, 0, 1))])
 def test_layouts_of_jax(on, shape, order):
     jax, layout = pytest.importorskip("jax"), pytest.importorskip("jax.experimental.layout")
-    if not hasattr(layout, "Format"):
-        pytest.skip("an older jax")
-    x = np.arange(24, dtype="i4").reshape(shape)
-    plain, keys = on(x), on(np.arange(shape[0]))
-    laid = jax.device_put(plain, layout.Format(layout.Layout(order), plain.sharding))
-    for y in (laid, jax.jit(lambda x: x + 0, out_shardings=laid.format)(plain)):
-        assert tuple(y.format.layout.major_to_minor) == order
-        groups = roost.group_by(keys)
-        found = on.back(groups.first(y))[np.argsort(on.back(groups.keys))]
-        assert np.array_equal(found, x) and np.array_equal(on.back(roost.Map(keys, y).find(keys)), x)
-        assert np.array_equal(on.back(roost.MultiMap(keys, y).find(keys)[1]), x)
-        if len(shape) == 2:
-            assert np.array_equal(on.back(roost.unique(y, sorted=True)), x)
-            assert on.back(roost.Set(plain).contains(y)).all()
+    x, keys = np.arange(24, dtype="i4").reshape(shape), on(np.arange(shape[0]))
+    y = jax.device_put(on(x), layout.Format(layout.Layout(order), on(x).sharding))
+    assert tuple(y.format.layout.major_to_minor) == order
+    found = [roost.Map(keys, y).find(keys), roost.MultiMap(keys, y).find(keys)[1]]
+    found += [roost.unique(y, sorted=True)] if len(shape) == 2 else []
+    assert all(np.array_equal(on.back(f), x) for f in found)
 
 
-@pytest.mark.parametrize("on", JAX, ids=str)
-@pytest.mark.parametrize("name", ["key", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"])
+@JAX
+@pytest.mark.parametrize("name", ["key_data", "float8_e4m3fn", "float8_e5m2", "int4"])
 def test_types_of_jax_alone(on, name):
-    jax = pytest.importorskip("jax")
-    x = jax.random.split(jax.random.key(0), 3) if name == "key" else jax.numpy.zeros(3, name)
-    keys = on(np.arange(3))
-    x, says = jax.device_put(x, *keys.devices()), "key_data" if name == "key" else name
-    for call in (roost.unique, lambda x: roost.isin(x, x), lambda x: roost.partition(x, 2)):
-        refused(TypeError, lambda: call(x), says)
-    for table in (roost.Map, roost.MultiMap):
-        refused(TypeError, lambda: table(keys, x), says)
-    for how in ("first", "sum", "nunique"):
-        refused(TypeError, lambda: getattr(roost.group_by(keys), how)(x), says)
+    jax, keys = pytest.importorskip("jax"), on(np.arange(3))
+    x = jax.random.split(jax.random.key(0), 3) if name == "key_data" else jax.numpy.zeros(3, name)
+    x = jax.device_put(x, *keys.devices())
+    for call in (roost.unique, lambda x: roost.Map(keys, x), lambda x: roost.group_by(keys).first(x)):
+        refused(TypeError, lambda: call(x), name)
 
 
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int4", "bfloat16"])
+@pytest.mark.parametrize("name", ["float8_e5m2", "float4_e2m1fn", "bfloat16"])
 def test_types_of_ml_dtypes(name):
-    """Values as any others, in numpy, but no keys: some have -0.0, and NaNs of several kinds."""
     x = np.arange(3).astype(getattr(pytest.importorskip("ml_dtypes"), name))
-    found = roost.Map(np.arange(3), x).find(np.arange(3)), roost.group_by(np.arange(3)).first(x)
-    assert found[0].dtype == found[1].dtype == x.dtype
-    assert found[0].tolist() == x.tolist() and sorted(found[1].tolist()) == x.tolist()
+    found = roost.Map(np.arange(3), x).find(np.arange(3))
+    assert found.dtype == x.dtype and found.tolist() == x.tolist()
     refused(TypeError, lambda: roost.unique(x), name)
 
 
-def test_masked_columns_of_astropy():
+def test_masked_arrays_of_astropy():
     table, masked = pytest.importorskip("astropy.table"), pytest.importorskip("astropy.utils.masked")
-    for values in ([3, 1, 3], [0.5, 2, 0.5], ["a", "b", "a"], [b"a", b"b", b"a"]):
+    for values in ([3, 1, 3], ["a", "b", "a"]):
         for mask in (None, [False, True, False]):
             column, plain = table.MaskedColumn(values, mask=mask), np.ma.array(values, mask=mask)
-            for call in (
-                lambda x: roost.unique(x, sorted=True),
-                lambda x: roost.group_by([1, 1, 2]).first(x),
-                lambda x: roost.Index(x).get_indexer(x),
-                lambda x: roost.factorize(x)[0],
-            ):
-                assert call(column).tolist() == call(plain).tolist()
+            assert roost.unique(column, sorted=True).tolist() == roost.unique(plain, sorted=True).tolist()
+            assert roost.Index(column).get_indexer(plain).tolist() == [0, 1, 0]
     x = masked.Masked(np.array([3, 1, 3]), mask=[False, True, False])  # which is no np.ma.MaskedArray
     for call in (roost.unique, lambda x: roost.Map([1, 2, 3], x), lambda x: roost.gather(x, [0])):
         refused(TypeError, lambda: call(x), "masked")
-    assert roost.unique(np.rec.array([(1, 2)], names="key, mask").mask).tolist() == [2]
 
 
 def test_misuse_has_clear_messages(tmp_path):

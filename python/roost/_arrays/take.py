@@ -1,6 +1,5 @@
 """Arguments as arrays: `take` finds out which library an argument is of, and where it lies."""
 
-import functools
 import sys
 import warnings
 
@@ -38,17 +37,6 @@ def _aligned(address, size, what):
         raise ValueError(f"{what}: elements that are not aligned to {min(size, 8)} bytes; pass a copy")
 
 
-@functools.cache
-def _is_copied(dtype):
-    """Whether torch copies elements of a type: not if they are quantized, or of 1 to 7 bits."""
-    torch = sys.modules["torch"]
-    try:
-        torch.empty(1, dtype=dtype, device="cpu").clone()
-    except RuntimeError:
-        return False
-    return True
-
-
 def _address(torch, x):
     """Where the memory of a tensor is; 0: it has none."""
     try:
@@ -63,16 +51,14 @@ def _address(torch, x):
 
 def _tensor(x, what):
     torch = sys.modules["torch"]
-    if x.layout is not torch.strided or x.is_nested:
-        raise TypeError(f"{what}: a sparse or nested tensor; pass its values or indices")
+    if x.layout is not torch.strided or x.is_nested or x.is_quantized:
+        raise TypeError(f"{what}: a sparse, nested or quantized tensor; pass its values or indices")
     address = _address(torch, x)
     if not address and (torch.nn.parameter.is_lazy(x) or x.numel()) and not x.is_meta:
         raise TypeError(
             f"{what}: a {type(x).__name__} without memory of its own, which torch traces, shards or has "
             "freed; pass the tensor that it stands for"
         )
-    if not _is_copied(x.dtype):
-        raise TypeError(f"{what}: a tensor of {x.dtype}; convert it")
     if x.requires_grad:
         x = x.detach()
     if x.is_neg() or x.is_conj():  # views whose memory has other numbers
