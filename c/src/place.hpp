@@ -119,10 +119,10 @@ struct count_missing {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return !valid[i]; }
 };
 
-/// Bools as bits.
+/// Bools as bits, and zeros up to a multiple of 64 bytes, as Arrow recommends: cuDF copies as many.
 template <class Place>
 array<std::uint8_t, Place> bits_of(const Place& place, std::span<const bool> bools) {
-  array<std::uint8_t, Place> bits(place, detail::ceil_div(bools.size(), std::size_t{8}));
+  array<std::uint8_t, Place> bits(place, detail::ceil_div(bools.size(), std::size_t{512}) * 64);
   place.for_each(bits.size(), pack_bools{bools.data(), bits.data(), bools.size()});
   return bits;
 }

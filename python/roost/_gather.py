@@ -44,21 +44,18 @@ def gather(rows, ids):
         if torch is not None and isinstance(rows, torch.Tensor):
             ids = torch.from_numpy(ids).to(rows.device)
     of_torch = torch is not None and isinstance(ids, torch.Tensor)
-    if of_torch and any(isinstance(x, torch.Tensor) and not _is_dense(torch, x) for x in (rows, ids)):
-        raise TypeError(f"{_WHAT}: rows or ids that are sparse or nested; pass dense tensors")
-    ids, library = take(ids.detach() if of_torch else ids, _WHAT)
+    ids, library = take(ids, _WHAT)
     if not of_torch and type(ids).__module__.partition(".")[0] not in ("numpy", "cupy"):
         raise TypeError(f"{_WHAT}: ids of {library}; give arrays of numpy, torch or CuPy")
     if (getattr(ids.dtype, "name", None) or str(ids.dtype).rpartition(".")[2]) not in ("int64", "int32"):
         raise TypeError(f"{_WHAT}: ids of type {ids.dtype}; give int64 or int32")
-    if isinstance(rows, torch.Tensor if of_torch else (np.ndarray, type(ids))):
-        rows = rows.detach() if of_torch else rows
-    else:
+    if not isinstance(rows, torch.Tensor if of_torch else (np.ndarray, type(ids))):
         raise TypeError(
             f"{_WHAT}: rows of type {type(rows).__name__} for ids of {library}; give arrays of one library"
         )
     if has_mask(rows):
         raise TypeError(f"{_WHAT}: rows that are masked; pass rows.filled(number), or rows.data")
+    rows = take(rows, _WHAT)[0]
     if rows.ndim == 0:
         raise TypeError(f"{_WHAT}: rows without a first dimension")
     message = f"{_WHAT}: a number below 0, or not below {len(rows)}, the number of rows"
@@ -74,10 +71,6 @@ def gather(rows, ids):
     if isinstance(ids, np.ndarray):
         return np.asarray(rows[ids], rows.dtype)
     return rows[ids] if of_torch else _of_cupy(library, rows, ids)
-
-
-def _is_dense(torch, tensor):
-    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 def _expect_reachable(rows, ids):

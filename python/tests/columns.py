@@ -560,7 +560,7 @@ def _polars_categorical(a, rng):
 
 def _torch(layout, device="cpu"):
     def give(a, rng):
-        if torch is None or a.dtype.kind not in "biuf":
+        if torch is None or a.dtype.kind not in "biufc":
             return None
         try:
             tensor = torch.from_numpy(np.array(a, order="C", copy=True)).to(device)
@@ -578,21 +578,35 @@ def _torch_strided(tensor):
 
 
 def _torch_negative(tensor):
-    whole = tensor.is_floating_point() and not tensor.isnan().any()  # negation changes bits of NaN
-    return torch._neg_view(-tensor) if whole else None
+    if tensor.isnan().any():  # whose bits negation changes
+        return None
+    if tensor.is_complex():
+        return tensor.conj_physical().conj()
+    return torch._neg_view(-tensor) if tensor.is_floating_point() else None
+
+
+def _torch_misaligned(tensor):
+    memory = bytearray(3) + tensor.numpy().tobytes()
+    return torch.frombuffer(memory, dtype=tensor.dtype, offset=3).view(tensor.shape)  # if there is any
 
 
 def _cupy(a, rng, layout=lambda a: a):
     return layout(cupy.asarray(np.ascontiguousarray(a))) if cupy and a.dtype.kind in "biuf" else None
 
 
-def _jax(platform):
+def _jax(platform, layout=lambda array: array):
     def give(a, rng):
         if not jax or a.dtype.kind not in "biuf":
             return None
-        return jax.device_put(np.ascontiguousarray(a), jax.devices(platform)[0])
+        return layout(jax.device_put(np.ascontiguousarray(a), jax.devices(platform)[0]))
 
     return give
+
+
+def _by_columns(array):
+    from jax.experimental.layout import Format, Layout
+
+    return jax.device_put(array, Format(Layout((1, 0)), array.sharding)) if array.ndim == 2 else None
 
 
 SPELLINGS = {  # by device: name, library of results, how
@@ -625,7 +639,9 @@ SPELLINGS = {  # by device: name, library of results, how
         ("torch", "torch", _torch(lambda t: t)),
         ("torch strided", "torch", _torch(_torch_strided)),
         ("torch negative", "torch", _torch(_torch_negative)),
+        ("torch misaligned", "torch", _torch(_torch_misaligned)),
         ("jax", "jax", _jax("cpu")),
+        ("jax by columns", "jax", _jax("cpu", _by_columns)),
     ],
     "cuda": [
         ("torch", "torch", _torch(lambda t: t, "cuda")),
@@ -635,6 +651,7 @@ SPELLINGS = {  # by device: name, library of results, how
         ("cupy strided", "cupy", lambda a, rng: _cupy(np.repeat(a, 2, axis=0), rng, lambda x: x[::2])),
         ("cupy Fortran", "cupy", lambda a, rng: _cupy(a, rng, lambda x: cupy.asfortranarray(x))),
         ("jax", "jax", _jax("gpu")),
+        ("jax by columns", "jax", _jax("gpu", _by_columns)),
     ],
 }
 

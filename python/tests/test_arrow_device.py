@@ -895,6 +895,44 @@ def test_exports_outlive_columns(place):
     )
 
 
+def test_bitmaps_end_with_zeros(place):
+    """At a multiple of 64 bytes, as Arrow recommends, and cuDF expects."""
+    bools = Exported(pa.array([None, True, False] * 400), place)
+    groups = roost.group_by(Exported(pa.array(range(1200)), place))
+    for found in (roost.unique(bools), groups.any(bools), groups.first(bools)):
+        _, capsule = found.__arrow_c_device_array__()
+        array = ArrowDeviceArray.from_address(pointer_of(capsule, b"arrow_device_array")).array
+        used = (len(found) + 7) // 8
+        assert not any(any(place.read(bits, -used // 64 * -64)[used:]) for bits in array.buffers[:2])
+
+
+class Slice(Exported):
+    """As pylibcudf has parts of columns, and tables of them: its structs do not say where these begin."""
+
+    __module__ = "pylibcudf"
+
+    def __init__(self, column, place, *parts):
+        super().__init__(column, place)
+        self.offset, self.num_children, self.child = lambda: column.offset, parts.__len__, parts.__getitem__
+
+    def copy(self):
+        return Exported(self.column.take(pa.array(range(len(self.column)))), self.place)
+
+    def _fill(self, struct, column, memory):
+        super()._fill(struct, column, memory)
+        struct.offset = 0
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.string()], ids=str)
+def test_slices_of_cudf(kind, place):
+    column = column_made(np.random.default_rng(8), kind, 500, 0.3).slice(3, 400)
+    whole = column.take(pa.array(range(400)))
+    for given in (Slice(column, place), Slice(whole, place, Slice(column, place)), Slice(whole, place)):
+        keys, inverse = roost.unique(given, return_inverse=True)
+        keys = values_in(keys, place)
+        assert [keys[i] for i in values_in(inverse, place)] == list(map(exact, column.to_pylist()))
+
+
 def test_arrays_beside_columns(place):
     numbers = place.array(np.array([5, 7, 5, 9]))
     column = Exported(pa.array([7, None, 5], pa.int32()), place)

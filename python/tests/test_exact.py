@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import roost
 from columns import ATTOSECONDS, exact
+from conftest import LIBRARIES
 from roost._arrays import libraries
 from roost._arrays.exact import convert
 
@@ -599,6 +600,51 @@ def test_tensors():
     table = roost.Map(torch.arange(2), torch.ones(2, dtype=torch.bfloat16))
     refused(OverflowError, lambda: table.find([7], missing=1e39), "missing=")
     assert table.find([7], missing=2)[0] == 2
+
+
+JAX = pytest.mark.parametrize("on", [on for on in LIBRARIES if on.name.startswith("jax")], ids=str)
+
+
+@JAX
+@pytest.mark.parametrize("shape, order", [((6, 4), (1, 0)), ((2, 3, 4), (2, 0, 1))])
+def test_layouts_of_jax(on, shape, order):
+    jax, layout = pytest.importorskip("jax"), pytest.importorskip("jax.experimental.layout")
+    x, keys = np.arange(24, dtype="i4").reshape(shape), on(np.arange(shape[0]))
+    y = jax.device_put(on(x), layout.Format(layout.Layout(order), on(x).sharding))
+    assert tuple(y.format.layout.major_to_minor) == order
+    found = [roost.Map(keys, y).find(keys), roost.MultiMap(keys, y).find(keys)[1]]
+    found += [roost.unique(y, sorted=True)] if len(shape) == 2 else []
+    assert all(np.array_equal(on.back(f), x) for f in found)
+
+
+@JAX
+@pytest.mark.parametrize("name", ["key_data", "float8_e4m3fn", "float8_e5m2", "int4"])
+def test_types_of_jax_alone(on, name):
+    jax, keys = pytest.importorskip("jax"), on(np.arange(3))
+    x = jax.random.split(jax.random.key(0), 3) if name == "key_data" else jax.numpy.zeros(3, name)
+    x = jax.device_put(x, *keys.devices())
+    for call in (roost.unique, lambda x: roost.Map(keys, x), lambda x: roost.group_by(keys).first(x)):
+        refused(TypeError, lambda: call(x), name)
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float4_e2m1fn", "bfloat16"])
+def test_types_of_ml_dtypes(name):
+    x = np.arange(3).astype(getattr(pytest.importorskip("ml_dtypes"), name))
+    found = roost.Map(np.arange(3), x).find(np.arange(3))
+    assert found.dtype == x.dtype and found.tolist() == x.tolist()
+    refused(TypeError, lambda: roost.unique(x), name)
+
+
+def test_masked_arrays_of_astropy():
+    table, masked = pytest.importorskip("astropy.table"), pytest.importorskip("astropy.utils.masked")
+    for values in ([3, 1, 3], ["a", "b", "a"]):
+        for mask in (None, [False, True, False]):
+            column, plain = table.MaskedColumn(values, mask=mask), np.ma.array(values, mask=mask)
+            assert roost.unique(column, sorted=True).tolist() == roost.unique(plain, sorted=True).tolist()
+            assert roost.Index(column).get_indexer(plain).tolist() == [0, 1, 0]
+    x = masked.Masked(np.array([3, 1, 3]), mask=[False, True, False])  # which is no np.ma.MaskedArray
+    for call in (roost.unique, lambda x: roost.Map([1, 2, 3], x), lambda x: roost.gather(x, [0])):
+        refused(TypeError, lambda: call(x), "masked")
 
 
 def test_misuse_has_clear_messages(tmp_path):

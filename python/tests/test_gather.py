@@ -91,7 +91,7 @@ def test_wrong_arguments_are_refused():
             roost.gather(wrong, np.array([0]))
     with pytest.raises(TypeError, match="masked"):
         roost.gather(np.ma.array([1, 2], mask=[0, 1]), np.array([0]))
-    with pytest.raises(TypeError, match="dense"):
+    with pytest.raises(TypeError, match="sparse"):
         roost.gather(torch.eye(3).to_sparse(), torch.tensor([1]))
     with pytest.raises(TypeError):
         roost.gather(rows, torch.tensor([1]))

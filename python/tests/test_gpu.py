@@ -235,6 +235,31 @@ def test_cupys_streams_and_a_table_of_torch():
         roost.isin(x, y)
 
 
+@needs_cupy
+@pytest.mark.parametrize("dtype", ["i2", "f8", "c16"])
+def test_views_that_are_not_aligned_are_refused(dtype):
+    """A kernel that read them would end CUDA for the process."""
+    bytes, keys, size = cupy.zeros(1000, np.uint8), cupy.arange(20), np.dtype(dtype).itemsize
+    shifted, aligned = (bytes[i : i + 20 * size].view(dtype) for i in (1, 8))
+
+    class View:
+        __cuda_array_interface__ = shifted.__cuda_array_interface__
+
+    class Masked:
+        __cuda_array_interface__ = {**aligned.__cuda_array_interface__, "mask": keys}
+
+    strided = cupy.ndarray((20,), dtype, bytes.data, strides=(size + 1,))
+    for x in (shifted, strided, View(), shifted[::-1]):
+        for call in (roost.Map, roost.MultiMap, lambda keys, x: roost.group_by(keys).first(x)):
+            with pytest.raises(ValueError, match="not aligned"):
+                call(keys, x)
+    with pytest.raises(ValueError, match="not aligned"):
+        roost.gather(shifted, keys)
+    with pytest.raises(TypeError, match="with a mask"):
+        roost.Map(keys, Masked())
+    assert not roost.Map(keys, aligned).find(keys).any()  # CUDA still works
+
+
 @needs_torch
 def test_threads_with_streams_of_their_own():
     x = torch.arange(500_000, device="cuda")

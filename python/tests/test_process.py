@@ -18,6 +18,7 @@ import roost.sparse
 import roost.match
 import roost.solids
 import roost.stars
+from conftest import LIBRARIES
 
 
 def resident():
@@ -268,6 +269,35 @@ for dtype, fits, not_there in (("f8", 0.5, 0.1), ("f8", -1, 1e300), *others):
 assert abs(float(roost.group_by(keys).mean(np.array([0.1, 0.2])).sum()) - 0.3) < 1e-6
 refused(lambda: roost.group_by(keys).sum(np.array([1e300, 0.2])))
 refused(lambda: roost.group_by(keys).max(np.array([0.1, 0.2])))
+print("done")
+""")
+    assert done.stdout == "done\n", done.stdout + done.stderr
+
+
+def test_jax_without_64_bits_on_a_gpu():
+    if "jax-cuda" not in {on.name for on in LIBRARIES}:
+        pytest.skip("needs jax and a GPU")
+    done = run("""
+import jax, numpy as np, roost
+def array(values, dtype="i4"):
+    return jax.numpy.asarray(np.array(values, dtype))
+def refused(call):
+    try:
+        print("silent", call())
+    except OverflowError as error:
+        assert str(error).startswith("roost") and "jax_enable_x64" in str(error)
+for dtype, most, least in (("i4", 2**31 - 1, -2**31), ("u4", 2**32 - 1, 0)):
+    keys, x = array([5, 6, 5, 6]), array([most, least, 0, 0], dtype)
+    groups = roost.group_by(keys)
+    order = np.argsort(np.asarray(groups.keys))
+    assert np.asarray(groups.sum(x))[order].tolist() == [most, least]
+    assert np.allclose(np.asarray(groups.mean(x))[order], [most / 2, least / 2])
+    refused(lambda: groups.sum(array([most, 0, 1, 0], dtype)))
+    refused(lambda: groups.product(array([most, 1, 2, 1], dtype)))
+    if least:
+        refused(lambda: groups.sum(array([least, 0, -1, 0], dtype)))
+    values, inverse = roost.unique(x, return_inverse=True)
+    assert (np.asarray(values)[np.asarray(inverse)] == np.asarray(x)).all()
 print("done")
 """)
     assert done.stdout == "done\n", done.stdout + done.stderr

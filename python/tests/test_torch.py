@@ -4,6 +4,7 @@ import copy
 import doctest
 import importlib.util
 import io
+import itertools
 
 import pytest
 import roost
@@ -203,6 +204,66 @@ def test_operators_compile(device, backend):
         ("rows", (x, users.weight, users._number, False)),
     ]:
         torch.library.opcheck(getattr(torch.ops.roost, name), arguments)
+
+
+@pytest.mark.parametrize("how", ["conj", "neg", "both", "imag"])
+def test_views_whose_memory_has_other_numbers(device, how):
+    z = torch.complex(torch.arange(6.0), torch.arange(6.0) - 3).to(device)
+    x = z.conj() if how == "conj" else torch._neg_view(z.conj() if how == "both" else z)
+    x = z.conj().imag if how == "imag" else x
+    keys, wanted, store = torch.arange(6, device=device), x.clone(), roost.Store("i8", x.dtype, like=z)
+    store.insert(keys, x)
+    groups = roost.group_by(keys)
+    found = [groups.first(x), groups.last(x)]
+    found = [f[torch.argsort(groups.keys)] for f in found] + [roost.MultiMap(keys, x).find(keys)[1]]
+    found += [roost.Map(keys, x).find(keys), store.find(keys), roost.gather(x, keys)]
+    assert all(torch.equal(f, wanted) for f in found)
+
+
+def test_rows_and_gradients_of_such_views(device):
+    x, ids = torch._neg_view(torch.arange(12.0, device=device).reshape(3, 4)), torch.arange(3, device=device)
+    table = roost.torch.Table(4, 10, optimizer="sgd", lr=1.0, device=device)
+    table.insert(ids, x)
+    assert torch.equal(table.find(ids)[0], x)
+    table(ids).backward(x)
+    assert not table.find(ids)[0].any()
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors")
+def test_tensors_without_memory_are_refused(device):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.masked import masked_tensor
+
+    x, freed, keys = (torch.arange(6, device=device) for _ in range(3))
+    freed.untyped_storage().resize_(0)
+    with FakeTensorMode():
+        fake = torch.arange(6, device=device)
+    tensors = [fake, freed, masked_tensor(x, x > 2), torch.nn.parameter.UninitializedParameter(device=device)]
+    ways = [lambda call, given=given: call(given) for given in tensors]
+    ways += [lambda call: torch.func.functionalize(call)(x), lambda call: torch.func.vmap(call)(x[:, None])]
+    ways += [lambda call: torch.func.grad(call)(x.float())]
+    calls = [roost.unique, roost.Set(keys).contains, roost.torch.Table(2, 10, device=device).find]
+    calls += [lambda x: roost.Map(keys, x), lambda x: roost.gather(x, keys), lambda x: roost.gather(keys, x)]
+    for way, call in itertools.product(ways[:-1], calls):
+        with pytest.raises(TypeError, match="without memory of its own.*that it stands for$"):
+            way(call)
+
+
+def test_tensors_that_are_not_aligned():
+    x = torch.frombuffer(bytearray(3) + bytes(range(160)), dtype=torch.complex128, offset=3)
+    keys = torch.arange(10)
+    assert roost.Map(keys, x).find(keys).numpy().tobytes() == bytes(range(160))
+    with pytest.raises(ValueError, match="not aligned"):
+        roost.Map(keys[::2], x[::2])
+
+
+@pytest.mark.parametrize("change", [torch.nn.Module.half, lambda module: module.to(torch.float64)])
+def test_a_table_keeps_its_type(device, change):
+    table = roost.torch.Table(4, 10, device=device)
+    for module in (table, torch.nn.Sequential(table)):
+        with pytest.raises(TypeError, match="rows of torch.float32, which do not become torch.float"):
+            change(module)
+    assert table.float() is table.to(device, torch.float32) is table
 
 
 def test_examples_in_docstrings():

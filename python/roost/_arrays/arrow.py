@@ -152,10 +152,25 @@ class DeviceTable(_OnDevice):
         return pyarrow.table([column.to_pyarrow() for column in self.columns], names=self.names)
 
 
+def _is_slice(column):
+    """Whether a column of pylibcudf, or one in it, is a part of another."""
+    return column.offset() != 0 or any(_is_slice(column.child(i)) for i in range(column.num_children()))
+
+
+def _whole(x):
+    """Columns and tables of pylibcudf, copied if they are slices: it exports the bitmap of such a column, and
+    its offsets of texts, as they are of the whole one, so the rows would get values of others."""
+    if type(x).__module__.partition(".")[0] != "pylibcudf":
+        return x
+    columns = [x] if hasattr(x, "num_children") else x.columns() if hasattr(x, "columns") else []
+    return x.copy() if any(map(_is_slice, columns)) else x
+
+
 def take_device(x):
     """An object with Arrow's device interface as a DeviceColumn or DeviceTable; None if it is on the CPU and
     also has the interface for the CPU."""
     on_cpu_too = hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__")
+    x = _whole(x)
     try:
         if hasattr(x, "__arrow_c_device_array__"):
             schema, array = x.__arrow_c_device_array__()

@@ -51,7 +51,7 @@ class Library:
             array = array.copy()
         if not dtype.isnative:
             array = array.astype(dtype.newbyteorder("="))
-        if dtype.kind in "iufb" and dtype.itemsize <= 8:
+        if dtype.kind in "iufb" and dtype.itemsize <= 8 and dtype.isbuiltin != 2:
             return array
         return array.reshape(-1).view(np.uint8).reshape(*array.shape, dtype.itemsize)
 
@@ -321,7 +321,7 @@ class _Device(Library):
     """A library on a GPU: the module for CUDA, places by stream, memory from the library."""
 
     def need(self, dtype):
-        if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc":
+        if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc" or dtype.isbuiltin == 2:
             raise _no_such_type(self, dtype)
 
     _most_places = 64  # then streams are forgotten: a program may create and drop many
@@ -486,13 +486,13 @@ def _to_jax(library, array, rounds=False):
     """A jax array. Without 64-bit numbers, jax makes 32-bit ones; then each number must be representable.
     `rounds`: floats that were computed may be rounded to the nearest ones."""
     array = _native(array)
-    result = library.jax.device_put(array, library.device)
-    if result.dtype != array.dtype:
+    result, dtype = library.jax.device_put(array, library.device), array.dtype
+    if result.dtype != dtype:
         kept = np.asarray(result)
-        if rounds and array.dtype.kind == "f":
+        if rounds and dtype.kind == "f":
             array, kept = np.isinf(array), np.isinf(kept)
         if not np.array_equal(kept, array, equal_nan=array.dtype.kind in "fc"):
-            raise OverflowError(f"roost: numbers that need {array.dtype}, {_JAX_64}")
+            raise OverflowError(f"roost: numbers that need {dtype}, {_JAX_64}")
     return result
 
 
@@ -596,10 +596,18 @@ class JaxCuda(_Device):
     def column(self, array, n=None, row_bytes=None):
         if isinstance(array, _Empty):
             return array.column
-        array.block_until_ready()
+        array = self._in_rows(array).block_until_ready()
         return (array.unsafe_buffer_pointer() if array.size else 0, *_rows(array), array)
 
     aligned_column = column
+
+    def _in_rows(self, array):
+        """An array whose rows lie one after the other: jax lets a user choose another layout."""
+        form = getattr(array, "format", None) if array.ndim > 1 else None  # since jax 0.7
+        order = tuple(range(array.ndim))
+        if form is None or form.layout is None or tuple(form.layout.major_to_minor) == order:
+            return array
+        return self.jax.device_put(array, type(form)(type(form.layout)(order), form.sharding))
 
     def empty(self, n, dtype, tail=()):
         bytes = dtype.itemsize
@@ -612,12 +620,26 @@ class JaxCuda(_Device):
             return self.jax.numpy.empty((len(array), *tail), dtype, device=self.device)
         return self.adopt(array.memory, dtype, tail)
 
-    def adopt(self, result, dtype, tail=()):
+    def adopt(self, result, dtype, tail=(), rounds=False):
         if result is None:
             return self.jax.numpy.empty((0, *tail), dtype, device=self.device)
+        if self.jax.dtypes.canonicalize_dtype(dtype) != dtype:  # from_dlpack would cut off bytes
+            return self._narrow(result.view(1, 32, (*tail, dtype.itemsize // 4)), dtype, rounds)
         code = 4 if dtype.name == "bfloat16" else _DLPACK_CODES[dtype.kind]
         view = result.view(code, dtype.itemsize * 8, tail)
         return self.jax.dlpack.from_dlpack(view)
+
+    def _narrow(self, view, dtype, rounds):
+        """Numbers of more than 32 bits, in pieces of these, for jax without 64 bits."""
+        pieces = self.jax.dlpack.from_dlpack(view)
+        if dtype.kind in "iu":
+            low, high = (pieces[..., i].view(f"{dtype.kind}4") for i in (0, 1))
+            if bool((high == (low >> 31 if dtype.kind == "i" else 0)).all()):
+                return low.block_until_ready()  # before the pieces are freed
+        return _to_jax(self, np.asarray(pieces).view(dtype)[..., 0], rounds)
+
+    def computed(self, result, dtype):
+        return self.adopt(result, dtype, (), True)
 
     def convert(self, array, dtype):
         wide = array.dtype == np.float32 and dtype == np.float64

@@ -1,6 +1,7 @@
 """Arguments as arrays: `take` finds out which library an argument is of, and where it lies."""
 
 import sys
+import warnings
 
 import numpy as np
 
@@ -37,15 +38,44 @@ def _quantity(x, what):
     return np.asarray(x), NUMPY
 
 
+def _aligned(address, size, what):
+    """Raises a ValueError for an address, or a step, by which elements of a size cannot be read: on a GPU,
+    that would end CUDA for the process."""
+    if address % min(size, 8):
+        raise ValueError(f"{what}: elements that are not aligned to {min(size, 8)} bytes; pass a copy")
+
+
+def _address(torch, x):
+    """Where the memory of a tensor is; 0: it has none."""
+    try:
+        if type(x) in (torch.Tensor, torch.nn.Parameter):
+            return x.data_ptr()
+        with warnings.catch_warnings():  # of FakeTensor
+            warnings.simplefilter("ignore")
+            return x.data_ptr()
+    except (RuntimeError, ValueError):  # in torch.func.vmap, or of a lazy module
+        return 0
+
+
 def _tensor(x, what):
     torch = sys.modules["torch"]
-    if x.layout is not torch.strided or x.is_nested:
-        raise TypeError(f"{what}: a sparse or nested tensor; pass its values or indices")
+    if x.layout is not torch.strided or x.is_nested or x.is_quantized:
+        raise TypeError(f"{what}: a sparse, nested or quantized tensor; pass its values or indices")
+    address = _address(torch, x)
+    if not address and (torch.nn.parameter.is_lazy(x) or x.numel()) and not x.is_meta:
+        raise TypeError(
+            f"{what}: a {type(x).__name__} without memory of its own, which torch traces, shards or has "
+            "freed; pass the tensor that it stands for"
+        )
     if x.requires_grad:
         x = x.detach()
-    if x.is_neg():  # a view whose memory has the negated numbers
-        x = x.resolve_neg()
+    if x.is_neg() or x.is_conj():  # views whose memory has other numbers
+        x = x.resolve_conj().resolve_neg()
     device = x.device
+    if address % 8 and address % x.itemsize:
+        if device.type != "cpu" or not x.is_contiguous():
+            _aligned(address, x.itemsize, what)
+        x = x.view(-1).view(torch.uint8).clone().view(x.dtype).view(x.shape)  # torch's clone(x) may crash
     library = known.get(device)
     if library is None:
         if device.type == "cpu":
@@ -59,6 +89,9 @@ def _tensor(x, what):
 
 def _cupy_array(x, what):
     index = x.device.id
+    if x.size and (x.data.ptr % 8 or not x.flags.c_contiguous):
+        for step in (x.data.ptr, *x.strides):
+            _aligned(step, x.itemsize, what)
     return x, library_of(("cupy", index), Cupy, sys.modules["cupy"], index)
 
 
@@ -66,6 +99,10 @@ def _jax_array(x, what):
     jax = sys.modules["jax"]
     if isinstance(x, jax.core.Tracer):
         raise TypeError(f"{what}: an array that jax traces has no values yet; call roost outside of jax.jit")
+    if not isinstance(x.dtype, np.dtype):
+        raise TypeError(f"{what}: keys of random numbers; pass jax.random.key_data of them")
+    if x.dtype.isbuiltin == 2 and x.dtype.name != "bfloat16":
+        raise TypeError(f"{what}: a jax array of {x.dtype}; convert it")
     devices = x.devices()
     if len(devices) != 1:
         raise ValueError(f"{what}: a jax array on {len(devices)} devices; roost works on one")
@@ -169,6 +206,8 @@ def _other(x, what):
     if hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_device_stream__"):
         return array_of(x, what)
     if hasattr(x, "__cuda_array_interface__"):
+        if x.__cuda_array_interface__.get("mask") is not None:
+            raise TypeError(f"{what}: a {type(x).__name__} with a mask; drop or fill what is masked")
         for name in ("cupy", "torch"):
             if name in sys.modules:  # which reads it in place
                 module = sys.modules[name]

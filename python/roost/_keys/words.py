@@ -85,7 +85,7 @@ def _new_kind(array, tail, what):
             f"{what}: keys of type {dtype}; pass integers, bools, floats, dates, fixed-size bytes, or "
             "strings where these can be keys"
         )
-    if dtype.name in ("bfloat16", "int4", "uint4", "int2", "uint2") or dtype.name.startswith("float8"):
+    if dtype.isbuiltin == 2:  # of ml_dtypes
         raise TypeError(f"{what}: keys of type {dtype}; convert them, or view them as integers")
     if array.ndim > 2 or (array.ndim == 2 and dtype.kind not in "iu"):
         raise ValueError(

@@ -95,11 +95,9 @@ class _Batch:
         if not isinstance(ids, torch.Tensor) or ids.dtype not in (torch.int64, torch.int32, torch.uint8):
             given = ids.dtype if isinstance(ids, torch.Tensor) else type(ids).__name__
             raise TypeError(f"{what}: ids of type {given}; pass a tensor of int64 or int32")
-        if ids.layout is not torch.strided or ids.is_nested:
-            raise TypeError(f"{what}: ids that are sparse or nested; pass a dense tensor")
         table._same_device(ids, "ids")
         self.shape = ids.shape
-        self.ids = ids.detach().reshape(-1).to(torch.int64).contiguous()
+        self.ids = take(ids, what)[0].reshape(-1).to(torch.int64).contiguous()
         n = self.ids.shape[0]
         self.offsets = None if offsets is None else self._offsets(table, ids, offsets, include_last)
         if weights is not None:
@@ -172,7 +170,7 @@ class _Batch:
         if ids.ndim != 1 or offsets.ndim != 1 or offsets.dtype not in (torch.int64, torch.int32):
             raise TypeError(f"{what}: bags need ids and offsets of one dimension, offsets of int64 or int32")
         table._same_device(offsets, "offsets")
-        offsets = offsets.detach().to(torch.int64)
+        offsets = take(offsets, what)[0].to(torch.int64)
         n = len(ids)
         if not include_last:
             offsets = torch.cat([offsets, offsets.new_full((1,), n)])
@@ -215,7 +213,7 @@ class _Batch:
                 "pass a tensor of integers"
             )
         table._same_device(given, name)
-        given = given.detach().reshape(-1)
+        given = take(given, what)[0].reshape(-1)
         if len(given) != n:
             raise ValueError(f"{what}: {plural(len(given), 'number')} as {name} of {plural(n, 'id')}")
         if given.dtype in (dtype, torch.uint8):
@@ -284,8 +282,9 @@ class Table(torch.nn.Module):
 
     Rows are not parameters: do not pass the table to an optimizer of torch. Gradients of one backward pass
     are added up by key, in the order of the batch, and applied at once; there is no accumulation over passes,
-    and no second backward pass. A table allows 2^32 - 1 steps. Not for several threads at once. `half` and
-    `to(dtype)` leave the rows as they are; `to(device)` moves them.
+    and no second backward pass. A table allows 2^32 - 1 steps. Not for several threads at once. `to(device)`
+    moves the rows; `half`, `to(dtype)` and the like are refused (TypeError), also for a module that has the
+    table.
 
     The design follows Stadium hashing (Khorasani et al., 2015) and HierarchicalKV (arXiv 2603.17168).
 
@@ -548,6 +547,7 @@ class Table(torch.nn.Module):
         if gradient.dtype != self.dtype:
             gradient = gradient.to(self.dtype)
         column = self._library.column
+        gradient = take(gradient, self._what)[0]
         step.end()  # before the update, after which Ctrl-C may end this call: nothing is learned twice
         self._table.update(self._library.place(), batch.words, column(slots), column(gradient))
 
@@ -611,7 +611,7 @@ class Table(torch.nn.Module):
         library = self._library
         while True:
             oldest = self._begin_step()
-            column = library.column(rows.detach())
+            column = library.column(take(rows, self._what)[0])
             self._table.assign(self._place(), batch.words, column, self._step - oldest)
             if self.policy is not None or not self._lacks_rows():
                 return
@@ -942,8 +942,11 @@ class Table(torch.nn.Module):
             raise RuntimeError(f"{self._what}: {file}: {wrong}")
 
     def _apply(self, function, *arguments, **named):
+        like = function(torch.empty(0, dtype=self.dtype, device=self.device))
+        if like.dtype != self.dtype:
+            raise TypeError(f"{self._what}: rows of {self.dtype}, which do not become {like.dtype}")
         result = super()._apply(function, *arguments, **named)
-        device = function(torch.empty(0, device=self.device)).device
+        device = like.device
         if device != self.device:
             state, counts = self._entries(), self.counts()
             capacity, seed = self.capacity, self._options["seed"]
