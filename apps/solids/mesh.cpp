@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "apps/shared/ply.hpp"
+#include "gltf.hpp"
 #include "mesh_text.hpp"
 #include "placement.hpp"
 #include "polygon.hpp"
@@ -88,19 +89,11 @@ affine as_affine(const aiMatrix4x4& m) {
   return {{{{m.a1, m.a2, m.a3}, {m.b1, m.b2, m.b3}, {m.c1, m.c2, m.c3}}}, {m.a4, m.b4, m.c4}};
 }
 
-/// Whether a map turns outward faces inwards.
-bool mirrors(const affine& map) {
-  const auto& [x, y, z] = map.rows;
-  return x[0] * (y[1] * z[2] - y[2] * z[1]) - x[1] * (y[0] * z[2] - y[2] * z[0]) +
-             x[2] * (y[0] * z[1] - y[1] * z[0]) <
-         0;
-}
-
 /// Adds the meshes below a node of the scene, at their positions in the scene.
 void add(const std::filesystem::path& file, const aiScene& scene, const aiNode& node, const affine& above,
          polygons& result) {
   const auto here = above.after(as_affine(node.mTransformation));
-  const bool mirrored = mirrors(here);
+  const bool mirrored = here.mirrors();
   for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) {
     const auto& part = *scene.mMeshes[index];
     const auto first = static_cast<std::int64_t>(result.vertices.size());
@@ -201,7 +194,7 @@ length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& i
       importer.GetImporterInfo(static_cast<std::size_t>(importer.GetPropertyInteger("importerIndex", -1)));
   const std::string_view endings = format == nullptr ? "" : format->mFileExtensions;
   const auto is = [&](std::string_view ending) { return endings.find(ending) != endings.npos; };
-  if (is("gltf") || is("dae")) return {"meter", 1};
+  if (is("dae")) return {"meter", 1};
   if (is("3mf")) return unit_in_xml(file, begin_in_zip(file, "3dmodel.model"), "model");
   if (is("amf")) {
     const bool zipped = content.starts_with("PK");
@@ -247,12 +240,7 @@ void move_near_0(const polygons& from, const bounds& box, mesh& result) {
       largest = std::max(largest, std::abs(v[k]));
     }
   }
-  if (from.floats) {
-    const auto as = as_float(largest);
-    result.blur =
-        std::max(result.blur,
-                 static_cast<double>(std::nextafter(as, std::numeric_limits<float>::infinity()) - as) / 2);
-  }
+  if (from.floats) result.blur = std::max(result.blur, half_step(largest));
 }
 
 /// Moves the polygons near 0 and cuts them into triangles.
@@ -266,6 +254,7 @@ mesh finish(const std::filesystem::path& file, polygons&& from) {
   if (from.vertices.size() >= strip_end) refuse(file, "has more than 2^32 - 2 vertices; use a smaller mesh");
   mesh result;
   result.notes = std::move(from.notes);
+  result.blur = from.blur;
   bounds box;
   std::vector<vec3> at;
   std::vector<triangle> cut;
@@ -309,6 +298,11 @@ mesh finish(const std::filesystem::path& file, polygons&& from) {
 
 }  // namespace
 
+double half_step(double x) {
+  const auto as = as_float(x);
+  return static_cast<double>(std::nextafter(as, std::numeric_limits<float>::infinity()) - as) / 2;
+}
+
 std::vector<triangle> triangles_of_strips(std::span<const std::uint32_t> indices) {
   std::vector<triangle> triangles;
   std::size_t begin = 0;  // of the strip
@@ -342,6 +336,11 @@ mesh read_mesh(const std::filesystem::path& file) {
   if (ending == ".obj") return read(read_obj);
   if (ending == ".stl") return read(read_stl);
   if (ending == ".off") return read(read_off);
+  if (is_gltf(ending, content)) {
+    auto result = read([&](std::string_view text) { return read_gltf(text, file.parent_path()); });
+    result.unit = {"meter", 1};
+    return result;
+  }
 
   if (is_ply(ending, content)) return finish(file, from_ply(file, content));
 

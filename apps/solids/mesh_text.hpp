@@ -18,8 +18,12 @@ struct polygons {
   std::vector<std::int64_t> corners;  ///< of all faces: numbers of vertices, not checked
   std::vector<std::size_t> ends;      ///< of each face in `corners`
   bool floats = false;                ///< the file, or its reader, stores coordinates as floats
+  double blur = 0;                    ///< how far vertices may be from where the file's author had them
   std::vector<std::string> notes;     ///< what was left out, and what is unusual
 };
+
+/// Half the distance from |x| to the next float.
+double half_step(double x);
 
 /// Each takes the contents of a file, and throws invalid_argument, without the file's name, for an invalid
 /// one.

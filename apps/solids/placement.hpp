@@ -23,6 +23,8 @@ struct affine {
   vec3 operator()(const vec3& p) const;
   /// Applies `other` first, then this.
   affine after(const affine& other) const;
+  /// Whether outward faces turn inwards.
+  bool mirrors() const;
   friend bool operator==(const affine&, const affine&) = default;
 };
 
