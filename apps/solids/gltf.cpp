@@ -507,7 +507,7 @@ class gltf {
       result_.vertices.push_back(map({positions[i][0], positions[i][1], positions[i][2]}));
       if (i == 0 || skin) result_.blur = std::max(result_.blur, coarse + positions.coarse * stretch(map));
     }
-    return !maps.empty() && maps[0].mirrors();
+    return !maps.empty() && mirrors(maps[0]);
   }
 
   /// Where the joints of a skin put each vertex.

@@ -1,5 +1,6 @@
 #include "mesh.hpp"
 
+#include <assimp/config.h>
 #include <assimp/importerdesc.h>
 #include <assimp/metadata.h>
 #include <assimp/scene.h>
@@ -7,7 +8,9 @@
 #include <unzip.h>
 
 #include <algorithm>
+#include <assimp/DefaultLogger.hpp>
 #include <assimp/Importer.hpp>
+#include <assimp/LogStream.hpp>
 #include <bit>
 #include <cctype>
 #include <cmath>
@@ -30,6 +33,10 @@
 
 namespace roost::tools {
 namespace {
+
+/// Endings of the files that are read here, and of those that assimp reads; glTF besides.
+constexpr std::string_view ours[] = {".obj", ".off", ".ply", ".stl"};
+constexpr std::string_view assimps[] = {".3ds", ".3mf", ".amf", ".dae", ".fbx"};
 
 [[noreturn]] void refuse(const std::filesystem::path& file, std::string why) {
   std::ranges::replace(why, '\n', ' ');  // assimp's messages may have several lines, ours have one
@@ -89,14 +96,47 @@ affine as_affine(const aiMatrix4x4& m) {
   return {{{{m.a1, m.a2, m.a3}, {m.b1, m.b2, m.b3}, {m.c1, m.c2, m.c3}}}, {m.a4, m.b4, m.c4}};
 }
 
+aiMatrix4x4 place_of(const aiNode* node) {
+  aiMatrix4x4 result;
+  for (; node != nullptr; node = node->mParent) result = node->mTransformation * result;
+  return result;
+}
+
+/// Refuses a part that a skeleton bends: its vertices are not where they are in the scene.
+void expect_not_bent(const std::filesystem::path& file, const aiScene& scene, const aiNode& node,
+                     const aiMesh& part) {
+  const auto here = place_of(&node);
+  bounds box;
+  for (const auto& v : std::span(part.mVertices, part.mNumVertices)) {
+    const auto at = here * v;
+    box.add(vec3{at.x, at.y, at.z});
+  }
+  for (const auto* bone : std::span(part.mBones, part.mNumBones)) {
+    const auto bent = place_of(scene.mRootNode->FindNode(bone->mName)) * bone->mOffsetMatrix;
+    for (const auto& [vertex, weight] : std::span(bone->mWeights, bone->mNumWeights)) {
+      if (vertex >= part.mNumVertices)
+        refuse(file, "has a bone of a vertex that is not there; it is damaged");
+      const auto& v = part.mVertices[vertex];
+      if (weight * (bent * v - here * v).Length() <= 1e-3 * box.longest_side()) continue;
+      refuse(file,
+             fmt::format("bone '{:.40}' bends it, which is read from glTF only; export that, or apply the "
+                         "skeleton",
+                         bone->mName.C_Str()));
+    }
+  }
+}
+
 /// Adds the meshes below a node of the scene, at their positions in the scene.
 void add(const std::filesystem::path& file, const aiScene& scene, const aiNode& node, const affine& above,
          polygons& result) {
   const auto here = above.after(as_affine(node.mTransformation));
-  const bool mirrored = here.mirrors();
+  const bool mirrored = mirrors(here);
   for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) {
     const auto& part = *scene.mMeshes[index];
     const auto first = static_cast<std::int64_t>(result.vertices.size());
+    expect_not_bent(file, scene, node, part);
+    if (part.mNumAnimMeshes != 0)
+      result.notes.push_back(fmt::format("'{:.40}' has shape keys, which were left out", part.mName.C_Str()));
     for (const auto& v : std::span(part.mVertices, part.mNumVertices)) {
       if (!std::isfinite(v.x) || !std::isfinite(v.y) || !std::isfinite(v.z))
         refuse(file, fmt::format("vertex ({}, {}, {}) is not finite; repair the mesh", v.x, v.y, v.z));
@@ -187,12 +227,9 @@ std::string begin_in_zip(const std::filesystem::path& archive, std::string_view 
   return {};
 }
 
-/// The unit of the coordinates that assimp gives.
-length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& importer, const aiScene& scene,
+/// The unit of the coordinates that assimp gives. `endings`: those of the format.
+length_unit unit_of(const std::filesystem::path& file, std::string_view endings, const aiScene& scene,
                     std::string_view content) {
-  const auto* const format =
-      importer.GetImporterInfo(static_cast<std::size_t>(importer.GetPropertyInteger("importerIndex", -1)));
-  const std::string_view endings = format == nullptr ? "" : format->mFileExtensions;
   const auto is = [&](std::string_view ending) { return endings.find(ending) != endings.npos; };
   if (is("dae")) return {"meter", 1};
   if (is("3mf")) return unit_in_xml(file, begin_in_zip(file, "3dmodel.model"), "model");
@@ -212,6 +249,81 @@ length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& i
     return found != std::end(usual) ? *found : length_unit{fmt::format("{} m", metres), metres};
   }
   return {};
+}
+
+/// Refuses what assimp passes over in COLLADA, or takes for something else.
+void expect_plain_collada(const std::filesystem::path& file, std::string_view xml) {
+  static constexpr std::string_view not_read[] = {"trifans", "ph", "skew", "convex_mesh", "spline", "brep"};
+  for (auto at = xml.find('<'); at < xml.size(); at = xml.find('<', at + 1)) {
+    if (xml.substr(at).starts_with("<!--")) at = std::min(xml.find("-->", at), xml.size());
+    const auto tag = xml.substr(std::min(at + 1, xml.size()));
+    const auto name = tag.substr(0, tag.find_first_of(" \t\r\n/>"));
+    if (std::ranges::find(not_read, name) != std::end(not_read))
+      refuse(file, fmt::format("has <{}>, which is not read from COLLADA; export triangles, or glTF", name));
+    const auto text = tag.substr(0, tag.find('<'));
+    if (name == "p" && text.find('-') != text.npos) refuse(file, "has a negative index; it is damaged");
+  }
+}
+
+/// Keeps the first thing that assimp says of a part that it leaves out or changes, and goes on.
+struct losses : Assimp::LogStream {
+  std::string& first;
+  explicit losses(std::string& to) : first(to) {}
+  void write(const char* message) override {
+    static constexpr std::string_view words[] = {"overflow",
+                                                 "find geometry",
+                                                 "instanced node",
+                                                 "format of node",
+                                                 "one vertex position",
+                                                 "null geometry",
+                                                 "RotationMode",
+                                                 "unrecognized geometry",
+                                                 "zero scale",
+                                                 "source object for Model",
+                                                 "additional geometry"};
+    const std::string_view said = message;
+    if (first.empty() && std::ranges::any_of(words, [&](auto word) { return said.find(word) != said.npos; }))
+      first = said.substr(std::min(said.find(": ") + 2, said.size()));
+  }
+};
+
+/// The parts that the nodes of a scene place.
+void count_places(const aiNode& node, std::vector<bool>& placed) {
+  for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) placed[index] = true;
+  for (const auto* child : std::span(node.mChildren, node.mNumChildren)) count_places(*child, placed);
+}
+
+/// Reads COLLADA, 3DS, FBX, 3MF and AMF. Axes are those of the file: assimp's Y up is undone.
+std::pair<polygons, length_unit> from_assimp(const std::filesystem::path& file, std::string_view content) {
+  Assimp::Importer importer;
+  importer.SetPropertyBool(AI_CONFIG_IMPORT_COLLADA_IGNORE_UP_DIRECTION, true);
+  importer.SetPropertyBool(AI_CONFIG_IMPORT_NO_SKELETON_MESHES,
+                           true);  // which stand for joints without a mesh
+  std::string lost;
+  Assimp::DefaultLogger::create("", Assimp::Logger::NORMAL, 0)
+      ->attachStream(new losses(lost), Assimp::Logger::Warn | Assimp::Logger::Err);
+  const aiScene* const scene = importer.ReadFile(file.string(), 0);
+  Assimp::DefaultLogger::kill();  // which deletes the stream
+  if (scene == nullptr || scene->mRootNode == nullptr)
+    refuse(file, fmt::format("cannot be read as a mesh: {}", importer.GetErrorString()));
+  if (!lost.empty()) refuse(file, "cannot be read completely; export glTF. assimp says: " + lost);
+  const auto* const format =
+      importer.GetImporterInfo(static_cast<std::size_t>(importer.GetPropertyInteger("importerIndex", -1)));
+  const std::string_view endings = format == nullptr ? "" : format->mFileExtensions;
+  const auto is = [&](std::string_view ending) { return endings.find(ending) != endings.npos; };
+  if (is("dae")) expect_plain_collada(file, content);
+  std::vector<bool> placed(scene->mNumMeshes);
+  count_places(*scene->mRootNode, placed);
+  if (const auto lost_parts = std::ranges::count(placed, false); lost_parts != 0)
+    refuse(file, fmt::format("{} of its {} parts are nowhere in its scene; export glTF", lost_parts,
+                             placed.size()));
+  affine above;
+  if (is("3ds")) above.rows = {{{1, 0, 0}, {0, 0, -1}, {0, 1, 0}}};
+  if (is("fbx")) above = as_affine(aiMatrix4x4(scene->mRootNode->mTransformation).Inverse());
+  polygons result;
+  result.floats = true;
+  add(file, *scene, *scene->mRootNode, above, result);
+  return {std::move(result), unit_of(file, endings, *scene, content)};
 }
 
 float as_float(double x) { return static_cast<float>(x); }
@@ -344,26 +456,24 @@ mesh read_mesh(const std::filesystem::path& file) {
 
   if (is_ply(ending, content)) return finish(file, from_ply(file, content));
 
-  Assimp::Importer importer;
-  const aiScene* const scene = importer.ReadFile(file.string(), 0);
-  if (scene == nullptr || scene->mRootNode == nullptr)
-    refuse(file, fmt::format("cannot be read as a mesh: {}", importer.GetErrorString()));
-  polygons all;
-  all.floats = true;
-  add(file, *scene, *scene->mRootNode, {}, all);
-  auto result = finish(file, std::move(all));
-  result.unit = unit_of(file, importer, *scene, content);
+  if (std::ranges::find(assimps, ending) == std::end(assimps))
+    refuse(file,
+           "cannot be read as a mesh: its name has no ending of a format that is read; make a glTF, OBJ, PLY "
+           "or STL file of it, for example with Blender");
+  auto [shape, unit] = from_assimp(file, content);
+  auto result = finish(file, std::move(shape));
+  result.unit = unit;
   return result;
 }
 
 std::vector<std::filesystem::path> mesh_files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  const Assimp::Importer importer;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
-    const auto ending = entry.path().extension().string();
-    if (!ending.empty() && importer.IsExtensionSupported(ending) && entry.is_regular_file(failure))
-      files.push_back(entry.path());
+    const auto ending = lower(entry.path().extension().string());
+    const bool read = std::ranges::find(ours, ending) != std::end(ours) || is_gltf(ending, {}) ||
+                      std::ranges::find(assimps, ending) != std::end(assimps);
+    if (read && entry.is_regular_file(failure)) files.push_back(entry.path());
   }
   if (failure) refuse(folder, fmt::format("cannot be read: {}", failure.message()));
   if (files.empty()) refuse(folder, "has no mesh files; name a folder of OBJ, PLY, STL, glTF ... files");

@@ -44,8 +44,8 @@ vec3 affine::operator()(const vec3& p) const {
 
 affine affine::after(const affine& other) const { return {product(rows, other.rows), (*this)(other.shift)}; }
 
-bool affine::mirrors() const {
-  const auto& [x, y, z] = rows;
+bool mirrors(const affine& map) {
+  const auto& [x, y, z] = map.rows;
   return x[0] * (y[1] * z[2] - y[2] * z[1]) - x[1] * (y[0] * z[2] - y[2] * z[0]) +
              x[2] * (y[0] * z[1] - y[1] * z[0]) <
          0;

@@ -23,10 +23,11 @@ struct affine {
   vec3 operator()(const vec3& p) const;
   /// Applies `other` first, then this.
   affine after(const affine& other) const;
-  /// Whether outward faces turn inwards.
-  bool mirrors() const;
   friend bool operator==(const affine&, const affine&) = default;
 };
+
+/// Whether a map turns outward faces inwards.
+bool mirrors(const affine& map);
 
 /// How a mesh is put into a scene: a rotation and a scale about its own centre (the middle of its bounding
 /// box), and a move.
