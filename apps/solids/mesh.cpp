@@ -35,8 +35,8 @@ namespace roost::tools {
 namespace {
 
 /// Endings of the files that are read here, and of those that assimp reads; glTF besides.
-constexpr std::string_view ours[] = {".obj", ".off", ".ply", ".stl"};
-constexpr std::string_view assimps[] = {".3ds", ".3mf", ".amf", ".dae", ".fbx"};
+constexpr std::string_view ours[] = {".3ds", ".obj", ".off", ".ply", ".stl"};
+constexpr std::string_view assimps[] = {".3mf", ".amf", ".dae", ".fbx"};
 
 [[noreturn]] void refuse(const std::filesystem::path& file, std::string why) {
   std::ranges::replace(why, '\n', ' ');  // assimp's messages may have several lines, ours have one
@@ -270,17 +270,10 @@ struct losses : Assimp::LogStream {
   std::string& first;
   explicit losses(std::string& to) : first(to) {}
   void write(const char* message) override {
-    static constexpr std::string_view words[] = {"overflow",
-                                                 "find geometry",
-                                                 "instanced node",
-                                                 "format of node",
-                                                 "one vertex position",
-                                                 "null geometry",
-                                                 "RotationMode",
-                                                 "unrecognized geometry",
-                                                 "zero scale",
-                                                 "source object for Model",
-                                                 "additional geometry"};
+    static constexpr std::string_view words[] = {
+        "find geometry",           "instanced node",     "format of node",        "one vertex position",
+        "null geometry",           "RotationMode",       "unrecognized geometry", "zero scale",
+        "source object for Model", "additional geometry"};
     const std::string_view said = message;
     if (first.empty() && std::ranges::any_of(words, [&](auto word) { return said.find(word) != said.npos; }))
       first = said.substr(std::min(said.find(": ") + 2, said.size()));
@@ -293,7 +286,7 @@ void count_places(const aiNode& node, std::vector<bool>& placed) {
   for (const auto* child : std::span(node.mChildren, node.mNumChildren)) count_places(*child, placed);
 }
 
-/// Reads COLLADA, 3DS, FBX, 3MF and AMF. Axes are those of the file: assimp's Y up is undone.
+/// Reads COLLADA, FBX, 3MF and AMF. Axes are those of the file: assimp's Y up is undone.
 std::pair<polygons, length_unit> from_assimp(const std::filesystem::path& file, std::string_view content) {
   Assimp::Importer importer;
   importer.SetPropertyBool(AI_CONFIG_IMPORT_COLLADA_IGNORE_UP_DIRECTION, true);
@@ -318,7 +311,6 @@ std::pair<polygons, length_unit> from_assimp(const std::filesystem::path& file, 
     refuse(file, fmt::format("{} of its {} parts are nowhere in its scene; export glTF", lost_parts,
                              placed.size()));
   affine above;
-  if (is("3ds")) above.rows = {{{1, 0, 0}, {0, 0, -1}, {0, 1, 0}}};
   if (is("fbx")) above = as_affine(aiMatrix4x4(scene->mRootNode->mTransformation).Inverse());
   polygons result;
   result.floats = true;
@@ -448,6 +440,7 @@ mesh read_mesh(const std::filesystem::path& file) {
   if (ending == ".obj") return read(read_obj);
   if (ending == ".stl") return read(read_stl);
   if (ending == ".off") return read(read_off);
+  if (ending == ".3ds") return read(read_3ds);
   if (is_gltf(ending, content)) {
     auto result = read([&](std::string_view text) { return read_gltf(text, file.parent_path()); });
     result.unit = {"meter", 1};

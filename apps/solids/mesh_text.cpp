@@ -6,9 +6,12 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <roost/error.hpp>
 #include <span>
 #include <utility>
+
+#include "placement.hpp"
 
 namespace roost::tools {
 namespace {
@@ -277,6 +280,63 @@ polygons read_stl(std::string_view bytes) {
   }
   if (where != nowhere && where != in_solid) refuse("ends within a facet; it is cut short");
   if (where == in_solid) result.notes.emplace_back("has no 'endsolid' at its end; it may be cut short");
+  return result;
+}
+
+polygons read_3ds(std::string_view bytes) {
+  polygons result;
+  std::map<std::string, int> names;  // of parts, and how often keyframes place them
+  std::size_t first = 0, size = 0;   // the vertices of a part
+  std::int64_t most = -1;
+  const auto end_part = [&] {
+    if (most >= static_cast<std::int64_t>(first + size))
+      refuse("a face names a vertex that is not there; it is damaged");
+    first = result.vertices.size();
+    size = 0;
+  };
+  for (std::size_t at = 0; at + 6 <= bytes.size();) {
+    const auto kind = raw<std::uint16_t>(bytes, at);
+    const std::size_t length = raw<std::uint32_t>(bytes, at + 2);
+    if (length < 6 || length > bytes.size() - at)
+      refuse("has a chunk of a wrong length; it is damaged or cut short");
+    const auto body = bytes.substr(at + 6, length - 6);
+    const auto get = [&]<class T>(T, std::size_t place) {
+      if (place + sizeof(T) > body.size()) refuse("has a chunk of a wrong length; it is damaged");
+      return raw<T>(body, place);
+    };
+    const std::string name(body.substr(0, std::min<std::size_t>(body.find('\0'), 64)));
+    at += length;
+    if (kind == 0x4d4d || kind == 0x3d3d || kind == 0xb000 || kind == 0xb002 || kind == 0x4100) {
+      at -= body.size();  // chunks follow
+    } else if (kind == 0x4000) {
+      end_part();
+      names.emplace(name, 0);
+      at -= body.size() - std::min(body.size(), name.size() + 1);
+    } else if (const auto part = names.find(name);
+               kind == 0xb010 && part != names.end() && ++part->second > 1) {
+      refuse(fmt::format("'{:.40}' is placed twice by keyframes, which is not read; export glTF", name));
+    } else if (kind == 0x4160) {
+      affine map;
+      for (std::size_t k = 0; k < 9; ++k) map.rows[k / 3][k % 3] = get(float{}, 4 * k);
+      if (mirrors(map)) refuse("has a part that is mirrored, which is not read from 3DS; export glTF");
+    } else if (kind == 0x4110) {
+      if (size != 0) refuse("has a part with two lists of vertices; it is damaged");
+      size = get(std::uint16_t{}, 0);
+      for (std::size_t i = 0; i < 3 * size; ++i) {
+        if (i % 3 == 0) result.vertices.emplace_back();
+        result.vertices.back()[i % 3] = get(float{}, 2 + 4 * i);
+      }
+    } else if (kind == 0x4120) {
+      for (std::size_t i = 0; i < 3 * std::size_t{get(std::uint16_t{}, 0)}; ++i) {
+        const auto corner = get(std::uint16_t{}, 2 + 8 * (i / 3) + 2 * (i % 3));
+        result.corners.push_back(static_cast<std::int64_t>(first + corner));
+        most = std::max(most, result.corners.back());
+        if (i % 3 == 2) result.ends.push_back(result.corners.size());
+      }
+    }
+  }
+  end_part();
+  result.floats = true;
   return result;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 /// \file
-/// Readers of the mesh files that are lists of numbers: OBJ, STL and OFF. All numbers are read as doubles;
+/// Readers of the mesh files that are lists of numbers: OBJ, STL, OFF and 3DS. All numbers are read as doubles;
 /// assimp would read them as floats, which are half a unit apart at 5,400,000.
 
 namespace roost::tools {
@@ -30,5 +30,7 @@ double half_step(double x);
 polygons read_obj(std::string_view text);
 polygons read_stl(std::string_view bytes);
 polygons read_off(std::string_view text);
+/// Parts as they stand in the file; keyframes move none of them.
+polygons read_3ds(std::string_view bytes);
 
 }  // namespace roost::tools
