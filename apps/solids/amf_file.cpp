@@ -15,8 +15,6 @@
 namespace roost::tools {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw invalid_argument(why); }
-
 /// A turn about one of the axes; exact for right angles.
 affine turn(std::size_t axis, double degrees) {
   const double angle = degrees * std::numbers::pi / 180;
@@ -38,7 +36,8 @@ class amf_reader {
     for (const auto& id : order_) {
       if (!placed_.contains(id)) items.push_back({id, {}});
     }
-    if (items.empty() && !order_.empty()) refuse("each of its constellations is a part of another one");
+    if (items.empty() && !order_.empty())
+      refuse_because("each of its constellations is a part of another one");
     model_file result{parts_.build(items), unit_};
     result.shape.notes.insert(result.shape.notes.end(), notes_.begin(), notes_.end());
     return result;
@@ -54,13 +53,14 @@ class amf_reader {
   void begin(const xml_tag& tag) {
     const auto what = tag.name;
     if (!std::exchange(begun_, true)) {
-      if (what != "amf") refuse(fmt::format("begins with <{}>, and not with <amf>", what.substr(0, 40)));
+      if (what != "amf")
+        refuse_because(fmt::format("begins with <{}>, and not with <amf>", what.substr(0, 40)));
       unit_ = tag.find("unit").value_or("millimeter");
     } else if (what == "object" || what == "constellation") {
-      if (object_ != nullptr) refuse(fmt::format("<{}> is in an object", what));
+      if (object_ != nullptr) refuse_because(fmt::format("<{}> is in an object", what));
       const std::string id(tag["id"]);
       const auto [at, added] = parts_.objects.try_emplace(id);
-      if (!added) refuse(fmt::format("there are two objects {}", id.substr(0, 40)));
+      if (!added) refuse_because(fmt::format("there are two objects {}", id.substr(0, 40)));
       order_.push_back(id);
       object_ = &at->second;
       object_->said = fmt::format("{} {}", what, id.substr(0, 40));
@@ -69,7 +69,7 @@ class amf_reader {
     } else if (what == "vertex" || what == "triangle") {
       values_.fill(NAN);
     } else if (object_ == nullptr) {
-      if (what == "mesh" || what == "instance") refuse(fmt::format("<{}> is in no object", what));
+      if (what == "mesh" || what == "instance") refuse_because(fmt::format("<{}> is in no object", what));
     } else if (what == "mesh") {
       first_ = static_cast<std::int64_t>(object_->vertices.size());
     } else if (what == "volume") {
@@ -79,7 +79,7 @@ class amf_reader {
       here_ = {};
       object_->components.push_back({*placed_.emplace(tag["objectid"]).first, {}});
     } else if (what == "edge" || what == "normal") {
-      refuse(fmt::format("has curved triangles (<{}>), not read here; export flat ones", what));
+      refuse_because(fmt::format("has curved triangles (<{}>), not read here; export flat ones", what));
     }
   }
 
@@ -104,7 +104,7 @@ class amf_reader {
     }
     if (what != "vertex" && what != "triangle") return;
     if (std::ranges::any_of(values_, [](double x) { return std::isnan(x); }))
-      refuse(fmt::format("<{}> has fewer than three numbers", what));
+      refuse_because(fmt::format("<{}> has fewer than three numbers", what));
     if (what == "vertex") return object_->vertices.push_back(values_);
     for (const auto corner : values_) object_->corners.push_back(first_ + static_cast<std::int64_t>(corner));
   }
@@ -123,7 +123,8 @@ class amf_reader {
     if (metadata_ == "slic3r.modifier" && text == "1" && tool_.empty()) tool_ = "modifier";
     if (metadata_ != "slic3r.volume_type" || text == "ModelPart") return;
     tool_ = text;
-    if (tool_ == "NegativeVolume") refuse("has a negative volume, which is not taken off; export it as STL");
+    if (tool_ == "NegativeVolume")
+      refuse_because("has a negative volume, which is not taken off; export it as STL");
   }
 
   void end_instance() {

@@ -1,5 +1,6 @@
 #include "mesh.hpp"
 
+#include <assimp/config.h>
 #include <assimp/importerdesc.h>
 #include <assimp/metadata.h>
 #include <assimp/scene.h>
@@ -7,7 +8,9 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <assimp/DefaultLogger.hpp>
 #include <assimp/Importer.hpp>
+#include <assimp/LogStream.hpp>
 #include <bit>
 #include <cctype>
 #include <cmath>
@@ -22,6 +25,7 @@
 #include <utility>
 
 #include "apps/shared/ply.hpp"
+#include "gltf.hpp"
 #include "mesh_text.hpp"
 #include "model_files.hpp"
 #include "placement.hpp"
@@ -29,6 +33,10 @@
 
 namespace roost::tools {
 namespace {
+
+/// Endings of the files that are read here, and of those that assimp reads; glTF besides.
+constexpr std::string_view ours[] = {".3ds", ".3mf", ".amf", ".obj", ".off", ".ply", ".stl"};
+constexpr std::string_view assimps[] = {".dae", ".fbx"};
 
 [[noreturn]] void refuse(const std::filesystem::path& file, std::string why) {
   std::ranges::replace(why, '\n', ' ');  // assimp's messages may have several lines, ours have one
@@ -112,6 +120,36 @@ affine as_affine(const aiMatrix4x4& m) {
   return {{{{m.a1, m.a2, m.a3}, {m.b1, m.b2, m.b3}, {m.c1, m.c2, m.c3}}}, {m.a4, m.b4, m.c4}};
 }
 
+aiMatrix4x4 place_of(const aiNode* node) {
+  aiMatrix4x4 result;
+  for (; node != nullptr; node = node->mParent) result = node->mTransformation * result;
+  return result;
+}
+
+/// Refuses a part that a skeleton bends: its vertices are not where they are in the scene.
+void expect_not_bent(const std::filesystem::path& file, const aiScene& scene, const aiNode& node,
+                     const aiMesh& part) {
+  const auto here = place_of(&node);
+  bounds box;
+  for (const auto& v : std::span(part.mVertices, part.mNumVertices)) {
+    const auto at = here * v;
+    box.add(vec3{at.x, at.y, at.z});
+  }
+  for (const auto* bone : std::span(part.mBones, part.mNumBones)) {
+    const auto bent = place_of(scene.mRootNode->FindNode(bone->mName)) * bone->mOffsetMatrix;
+    for (const auto& [vertex, weight] : std::span(bone->mWeights, bone->mNumWeights)) {
+      if (vertex >= part.mNumVertices)
+        refuse(file, "has a bone of a vertex that is not there; it is damaged");
+      const auto& v = part.mVertices[vertex];
+      if (weight * (bent * v - here * v).Length() <= 1e-3 * box.longest_side()) continue;
+      refuse(file,
+             fmt::format("bone '{:.40}' bends it, which is read from glTF only; export that, or apply the "
+                         "skeleton",
+                         bone->mName.C_Str()));
+    }
+  }
+}
+
 /// Adds the meshes below a node of the scene, at their positions in the scene.
 void add(const std::filesystem::path& file, const aiScene& scene, const aiNode& node, const affine& above,
          polygons& result) {
@@ -120,6 +158,9 @@ void add(const std::filesystem::path& file, const aiScene& scene, const aiNode& 
   for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) {
     const auto& part = *scene.mMeshes[index];
     const auto first = static_cast<std::int64_t>(result.vertices.size());
+    expect_not_bent(file, scene, node, part);
+    if (part.mNumAnimMeshes != 0)
+      result.notes.push_back(fmt::format("'{:.40}' has shape keys, which were left out", part.mName.C_Str()));
     for (const auto& v : std::span(part.mVertices, part.mNumVertices)) {
       if (!std::isfinite(v.x) || !std::isfinite(v.y) || !std::isfinite(v.z))
         refuse(file, fmt::format("vertex ({}, {}, {}) is not finite; repair the mesh", v.x, v.y, v.z));
@@ -160,15 +201,10 @@ length_unit unit_named(const std::filesystem::path& file, const std::string& nam
                                  : *found;
 }
 
-/// The unit of the coordinates that assimp gives.
-length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& importer,
-                    const aiScene& scene) {
-  const auto* const format =
-      importer.GetImporterInfo(static_cast<std::size_t>(importer.GetPropertyInteger("importerIndex", -1)));
-  const std::string_view endings = format == nullptr ? "" : format->mFileExtensions;
+/// The unit of the coordinates that assimp gives. `endings`: those of the format.
+length_unit unit_of(std::string_view endings, const aiScene& scene) {
   const auto is = [&](std::string_view ending) { return endings.find(ending) != endings.npos; };
-  if (is("3mf") || is("amf")) refuse(file, "is 3MF or AMF; let its name end in .3mf or .amf");
-  if (is("gltf") || is("dae")) return {"meter", 1};
+  if (is("dae")) return {"meter", 1};
   float centimetres = 0;
   if (is("fbx") && scene.mMetaData != nullptr && scene.mMetaData->Get("UnitScaleFactor", centimetres) &&
       std::isfinite(centimetres) && centimetres > 0) {
@@ -180,6 +216,73 @@ length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& i
     return found != std::end(usual) ? *found : length_unit{fmt::format("{} m", metres), metres};
   }
   return {};
+}
+
+/// Refuses what assimp passes over in COLLADA, or takes for something else.
+void expect_plain_collada(const std::filesystem::path& file, std::string_view xml) {
+  static constexpr std::string_view not_read[] = {"trifans", "ph", "skew", "convex_mesh", "spline", "brep"};
+  for (auto at = xml.find('<'); at < xml.size(); at = xml.find('<', at + 1)) {
+    if (xml.substr(at).starts_with("<!--")) at = std::min(xml.find("-->", at), xml.size());
+    const auto tag = xml.substr(std::min(at + 1, xml.size()));
+    const auto name = tag.substr(0, tag.find_first_of(" \t\r\n/>"));
+    if (std::ranges::find(not_read, name) != std::end(not_read))
+      refuse(file, fmt::format("has <{}>, which is not read from COLLADA; export triangles, or glTF", name));
+    const auto text = tag.substr(0, tag.find('<'));
+    if (name == "p" && text.find('-') != text.npos) refuse(file, "has a negative index; it is damaged");
+  }
+}
+
+/// Keeps the first thing that assimp says of a part that it leaves out or changes, and goes on.
+struct losses : Assimp::LogStream {
+  std::string& first;
+  explicit losses(std::string& to) : first(to) {}
+  void write(const char* message) override {
+    static constexpr std::string_view words[] = {
+        "find geometry",           "instanced node",     "format of node",        "one vertex position",
+        "null geometry",           "RotationMode",       "unrecognized geometry", "zero scale",
+        "source object for Model", "additional geometry"};
+    const std::string_view said = message;
+    if (first.empty() && std::ranges::any_of(words, [&](auto word) { return said.find(word) != said.npos; }))
+      first = said.substr(std::min(said.find(": ") + 2, said.size()));
+  }
+};
+
+/// The parts that the nodes of a scene place.
+void count_places(const aiNode& node, std::vector<bool>& placed) {
+  for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) placed[index] = true;
+  for (const auto* child : std::span(node.mChildren, node.mNumChildren)) count_places(*child, placed);
+}
+
+/// Reads COLLADA and FBX. Axes are those of the file: assimp's Y up is undone.
+std::pair<polygons, length_unit> from_assimp(const std::filesystem::path& file, std::string_view content) {
+  Assimp::Importer importer;
+  importer.SetPropertyBool(AI_CONFIG_IMPORT_COLLADA_IGNORE_UP_DIRECTION, true);
+  importer.SetPropertyBool(AI_CONFIG_IMPORT_NO_SKELETON_MESHES,
+                           true);  // which stand for joints without a mesh
+  std::string lost;
+  Assimp::DefaultLogger::create("", Assimp::Logger::NORMAL, 0)
+      ->attachStream(new losses(lost), Assimp::Logger::Warn | Assimp::Logger::Err);
+  const aiScene* const scene = importer.ReadFile(file.string(), 0);
+  Assimp::DefaultLogger::kill();  // which deletes the stream
+  if (scene == nullptr || scene->mRootNode == nullptr)
+    refuse(file, fmt::format("cannot be read as a mesh: {}", importer.GetErrorString()));
+  if (!lost.empty()) refuse(file, "cannot be read completely; export glTF. assimp says: " + lost);
+  const auto* const format =
+      importer.GetImporterInfo(static_cast<std::size_t>(importer.GetPropertyInteger("importerIndex", -1)));
+  const std::string_view endings = format == nullptr ? "" : format->mFileExtensions;
+  const auto is = [&](std::string_view ending) { return endings.find(ending) != endings.npos; };
+  if (is("dae")) expect_plain_collada(file, content);
+  std::vector<bool> placed(scene->mNumMeshes);
+  count_places(*scene->mRootNode, placed);
+  if (const auto lost_parts = std::ranges::count(placed, false); lost_parts != 0)
+    refuse(file, fmt::format("{} of its {} parts are nowhere in its scene; export glTF", lost_parts,
+                             placed.size()));
+  affine above;
+  if (is("fbx")) above = as_affine(aiMatrix4x4(scene->mRootNode->mTransformation).Inverse());
+  polygons result;
+  result.floats = true;
+  add(file, *scene, *scene->mRootNode, above, result);
+  return {std::move(result), unit_of(endings, *scene)};
 }
 
 float as_float(double x) { return static_cast<float>(x); }
@@ -208,12 +311,7 @@ void move_near_0(const polygons& from, const bounds& box, mesh& result) {
       largest = std::max(largest, std::abs(v[k]));
     }
   }
-  if (from.floats) {
-    const auto as = as_float(largest);
-    result.blur =
-        std::max(result.blur,
-                 static_cast<double>(std::nextafter(as, std::numeric_limits<float>::infinity()) - as) / 2);
-  }
+  if (from.floats) result.blur = std::max(result.blur, half_step(largest));
 }
 
 /// Moves the polygons near 0 and cuts them into triangles.
@@ -227,6 +325,7 @@ mesh finish(const std::filesystem::path& file, polygons&& from) {
   if (from.vertices.size() >= strip_end) refuse(file, "has more than 2^32 - 2 vertices; use a smaller mesh");
   mesh result;
   result.notes = std::move(from.notes);
+  result.blur = from.blur;
   bounds box;
   std::vector<vec3> at;
   std::vector<triangle> cut;
@@ -269,6 +368,11 @@ mesh finish(const std::filesystem::path& file, polygons&& from) {
 }
 
 }  // namespace
+
+double half_step(double x) {
+  const auto as = as_float(x);
+  return static_cast<double>(std::nextafter(as, std::numeric_limits<float>::infinity()) - as) / 2;
+}
 
 std::vector<triangle> triangles_of_strips(std::span<const std::uint32_t> indices) {
   std::vector<triangle> triangles;
@@ -313,36 +417,40 @@ mesh read_mesh(const std::filesystem::path& file) {
   if (ending == ".obj") return read(read_obj);
   if (ending == ".stl") return read(read_stl);
   if (ending == ".off") return read(read_off);
+  if (ending == ".3ds") return read(read_3ds);
   if (ending == ".3mf" || ending == ".amf") {
     auto result = read(read_model);
     result.unit = unit;
     return result;
   }
+  if (is_gltf(ending, content)) {
+    auto result = read([&](std::string_view text) { return read_gltf(text, file.parent_path()); });
+    result.unit = {"meter", 1};
+    return result;
+  }
 
   if (is_ply(ending, content)) return finish(file, from_ply(file, content));
 
+  if (std::ranges::find(assimps, ending) == std::end(assimps))
+    refuse(file,
+           "cannot be read as a mesh: its name has no ending of a format that is read; make a glTF, OBJ, PLY "
+           "or STL file of it, for example with Blender");
   if (lower(file.extension().string()) == ".gz")
     refuse(file, "is of a format that is not read compressed; decompress it first: gzip -d");
-  Assimp::Importer importer;
-  const aiScene* const scene = importer.ReadFile(file.string(), 0);
-  if (scene == nullptr || scene->mRootNode == nullptr)
-    refuse(file, fmt::format("cannot be read as a mesh: {}", importer.GetErrorString()));
-  polygons all;
-  all.floats = true;
-  add(file, *scene, *scene->mRootNode, {}, all);
-  auto result = finish(file, std::move(all));
-  result.unit = unit_of(file, importer, *scene);
+  auto [shape, own_unit] = from_assimp(file, content);
+  auto result = finish(file, std::move(shape));
+  result.unit = own_unit;
   return result;
 }
 
 std::vector<std::filesystem::path> mesh_files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  const Assimp::Importer importer;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
     const auto ending = ending_of(entry.path());
-    if (!ending.empty() && importer.IsExtensionSupported(ending) && entry.is_regular_file(failure))
-      files.push_back(entry.path());
+    const bool read = std::ranges::find(ours, ending) != std::end(ours) || is_gltf(ending, {}) ||
+                      std::ranges::find(assimps, ending) != std::end(assimps);
+    if (read && entry.is_regular_file(failure)) files.push_back(entry.path());
   }
   if (failure) refuse(folder, fmt::format("cannot be read: {}", failure.message()));
   if (files.empty()) refuse(folder, "has no mesh files; name a folder of OBJ, PLY, STL, glTF ... files");

@@ -40,20 +40,21 @@ struct mesh {
   std::vector<std::string> notes{};  ///< what was left out of the file, and what is unusual in it
 };
 
-/// Reads a mesh of any format that assimp knows (OBJ, PLY, STL, OFF, 3MF, 3DS, glTF ...), PLY with triangle
-/// strips included. Polygons become triangles, points and lines are left out, and all parts of a scene are
-/// put in their positions; mirrored parts still face outwards. Coordinates of OBJ, STL, OFF, PLY, 3MF and AMF
-/// are read as doubles; assimp reads those of other formats as floats. Files of gzip are decompressed.
+/// Reads a mesh: OBJ, PLY (with triangle strips), STL, OFF, glTF 2.0, 3DS, 3MF, AMF, COLLADA or FBX, as the
+/// name ends; PLY and .glb files also by how they begin. Polygons become triangles, points and lines are left
+/// out, and all parts of a scene are put in their positions; mirrored parts still face outwards. No file is
+/// turned: axes are those of the file. Coordinates are read as doubles, but by assimp, which reads the last
+/// two formats, as floats. OBJ, STL, OFF, PLY and AMF files of gzip are decompressed.
 ///
 /// The unit is that of 3MF, AMF and FBX files; glTF is in metres, and so are COLLADA files, whose coordinates
 /// assimp converts. Files of other formats have none.
 ///
 /// Throws roost::invalid_argument, one line that starts with the name of the file, for a file that does not
-/// exist, is not a mesh, has no triangles, names a vertex that does not exist, or has a coordinate that is
-/// not finite.
+/// exist, is not a mesh, has no triangles, names a vertex that does not exist, has a coordinate that is not
+/// finite, or needs what is not read (an extension, compression, a skeleton in a format other than glTF).
 mesh read_mesh(const std::filesystem::path& file);
 
-/// The files of a folder with the endings of formats that assimp knows, in the order of their names, with
+/// The files of a folder with the endings of formats that are read, in the order of their names, with
 /// numbers by value (2 before 10). Throws roost::invalid_argument if there is none, or the folder cannot be
 /// read.
 std::vector<std::filesystem::path> mesh_files_in(const std::filesystem::path& folder);

@@ -6,16 +6,19 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <roost/error.hpp>
 #include <span>
 #include <utility>
 
+#include "placement.hpp"
+
 namespace roost::tools {
+
+void refuse_because(const std::string& why) { throw invalid_argument(why); }
 namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
-
-[[noreturn]] void refuse(const std::string& why) { throw invalid_argument(why); }
 
 std::string_view short_of(std::string_view word) { return word.substr(0, 40); }
 
@@ -61,7 +64,7 @@ class lines {
   }
 
   [[noreturn]] void refuse_line(const std::string& why) const {
-    refuse(fmt::format("line {}: {}", number_, why));
+    refuse_because(fmt::format("line {}: {}", number_, why));
   }
 
   double number_in(std::string_view word, std::string_view of) const {
@@ -144,10 +147,10 @@ Number raw(std::string_view bytes, std::size_t at) {
 polygons binary_stl(std::string_view bytes) {
   constexpr std::size_t head = 84, record = 50;
   if (bytes.size() < head)
-    refuse("is not an STL file: neither a text that begins with 'solid' nor 84 bytes long");
+    refuse_because("is not an STL file: neither a text that begins with 'solid' nor 84 bytes long");
   const std::size_t count = raw<std::uint32_t>(bytes, head - 4), room = (bytes.size() - head) / record;
   if (count > room || (count == 0 && room != 0)) {
-    refuse(fmt::format(
+    refuse_because(fmt::format(
         "says that it has {} triangles, and has {} bytes, which are {}; it is damaged or cut short", count,
         bytes.size(), room));
   }
@@ -287,26 +290,85 @@ polygons read_stl(std::string_view bytes) {
       }
     }
   }
-  if (where != nowhere && where != in_solid) refuse("ends within a facet; it is cut short");
+  if (where != nowhere && where != in_solid) refuse_because("ends within a facet; it is cut short");
   if (where == in_solid) result.notes.emplace_back("has no 'endsolid' at its end; it may be cut short");
+  return result;
+}
+
+polygons read_3ds(std::string_view bytes) {
+  polygons result;
+  std::map<std::string, int> names;  // of parts, and how often keyframes place them
+  std::size_t first = 0, size = 0;   // the vertices of a part
+  std::int64_t most = -1;
+  const auto end_part = [&] {
+    if (most >= static_cast<std::int64_t>(first + size))
+      refuse_because("a face names a vertex that is not there; it is damaged");
+    first = result.vertices.size();
+    size = 0;
+  };
+  for (std::size_t at = 0; at + 6 <= bytes.size();) {
+    const auto kind = raw<std::uint16_t>(bytes, at);
+    const std::size_t length = raw<std::uint32_t>(bytes, at + 2);
+    if (length < 6 || length > bytes.size() - at)
+      refuse_because("has a chunk of a wrong length; it is damaged or cut short");
+    const auto body = bytes.substr(at + 6, length - 6);
+    const auto get = [&]<class T>(T, std::size_t place) {
+      if (place + sizeof(T) > body.size()) refuse_because("has a chunk of a wrong length; it is damaged");
+      return raw<T>(body, place);
+    };
+    const std::string name(body.substr(0, std::min<std::size_t>(body.find('\0'), 64)));
+    at += length;
+    if (kind == 0x4d4d || kind == 0x3d3d || kind == 0xb000 || kind == 0xb002 || kind == 0x4100) {
+      at -= body.size();  // chunks follow
+    } else if (kind == 0x4000) {
+      end_part();
+      names.emplace(name, 0);
+      at -= body.size() - std::min(body.size(), name.size() + 1);
+    } else if (const auto part = names.find(name);
+               kind == 0xb010 && part != names.end() && ++part->second > 1) {
+      refuse_because(
+          fmt::format("'{:.40}' is placed twice by keyframes, which is not read; export glTF", name));
+    } else if (kind == 0x4160) {
+      affine map;
+      for (std::size_t k = 0; k < 9; ++k) map.rows[k / 3][k % 3] = get(float{}, 4 * k);
+      if (mirrors(map))
+        refuse_because("has a part that is mirrored, which is not read from 3DS; export glTF");
+    } else if (kind == 0x4110) {
+      if (size != 0) refuse_because("has a part with two lists of vertices; it is damaged");
+      size = get(std::uint16_t{}, 0);
+      for (std::size_t i = 0; i < 3 * size; ++i) {
+        if (i % 3 == 0) result.vertices.emplace_back();
+        result.vertices.back()[i % 3] = get(float{}, 2 + 4 * i);
+      }
+    } else if (kind == 0x4120) {
+      for (std::size_t i = 0; i < 3 * std::size_t{get(std::uint16_t{}, 0)}; ++i) {
+        const auto corner = get(std::uint16_t{}, 2 + 8 * (i / 3) + 2 * (i % 3));
+        result.corners.push_back(static_cast<std::int64_t>(first + corner));
+        most = std::max(most, result.corners.back());
+        if (i % 3 == 2) result.ends.push_back(result.corners.size());
+      }
+    }
+  }
+  end_part();
+  result.floats = true;
   return result;
 }
 
 polygons read_off(std::string_view text) {
   lines from(text);
-  if (!from.next_words()) refuse("is empty; an OFF file was expected");
+  if (!from.next_words()) refuse_because("is empty; an OFF file was expected");
   auto word = from.word();
   // [ST][C][N][4][n]OFF: in each, a vertex begins with its position.
   const auto end = word.find("OFF");
   if (end != word.npos) {
     const auto before = word.substr(0, end);
     if (before.find_first_not_of("STCN") != before.npos)
-      refuse(fmt::format("is '{}', and not OFF of three dimensions", short_of(word)));
+      refuse_because(fmt::format("is '{}', and not OFF of three dimensions", short_of(word)));
     word.remove_prefix(end + 3);  // ModelNet40 has the first number here, without a blank
     if (word.empty()) word = from.word();
-    if (word == "BINARY") refuse("is a binary OFF file; write it as text");
+    if (word == "BINARY") refuse_because("is a binary OFF file; write it as text");
     if (word.empty()) {
-      if (!from.next_words()) refuse("ends behind its first line; it is cut short");
+      if (!from.next_words()) refuse_because("ends behind its first line; it is cut short");
       word = from.word();
     }
   }
@@ -315,14 +377,16 @@ polygons read_off(std::string_view text) {
     from.refuse_line("has no numbers of vertices and faces; it is not an OFF file");
   polygons result;
   for (std::uint64_t i = 0; i < vertices; ++i) {
-    if (!from.next_words()) refuse(fmt::format("has {} vertices of {}; it is cut short", i, vertices));
+    if (!from.next_words())
+      refuse_because(fmt::format("has {} vertices of {}; it is cut short", i, vertices));
     std::array<double, 3> at{};
     for (auto& x : at) x = from.number_in(from.word(), "a vertex");
     result.vertices.push_back(at);
   }
   for (std::uint64_t i = 0; i < faces; ++i) {
     if (!from.next_words())
-      refuse(fmt::format("has {} faces of {}; it is cut short, or has several vertices in a line", i, faces));
+      refuse_because(
+          fmt::format("has {} faces of {}; it is cut short, or has several vertices in a line", i, faces));
     std::uint64_t corners = 0;
     if (!lines::to_integer(from.word(), corners)) from.refuse_line("a face has no number of corners");
     for (std::uint64_t k = 0; k < corners; ++k) {

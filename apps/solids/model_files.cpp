@@ -12,8 +12,6 @@
 namespace roost::tools {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw invalid_argument(why); }
-
 int hex(char c) {
   const auto lower = std::tolower(static_cast<unsigned char>(c));
   return lower >= '0' && lower <= '9' ? lower - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
@@ -44,7 +42,7 @@ zip_archive::zip_archive(std::string_view bytes) {
     const std::string said = zip_error_strerror(&why);
     zip_source_free(source);
     zip_error_fini(&why);
-    refuse(fmt::format("is no ZIP archive ({}); it is damaged or cut short", said));
+    refuse_because(fmt::format("is no ZIP archive ({}); it is damaged or cut short", said));
   }
   const auto size = static_cast<std::uint64_t>(std::max<std::int64_t>(zip_get_num_entries(zip_, 0), 0));
   for (std::uint64_t i = 0; i < size; ++i) {
@@ -59,7 +57,7 @@ std::optional<std::string> zip_archive::read(std::string_view name) {
   const auto found = entries_.find(part_name(name));
   if (found == entries_.end()) return {};
   const auto wrong = [&](std::string_view why) {
-    refuse(fmt::format("its part '{}' {}", name.substr(0, 80), why));
+    refuse_because(fmt::format("its part '{}' {}", name.substr(0, 80), why));
   };
   if (found->second.size() > 1) wrong("is there several times");
   zip_stat_t of;
@@ -87,10 +85,10 @@ std::string zip_archive::read_only_one(std::string_view ending) {
   const std::string* found = nullptr;
   for (const auto& [name, where] : entries_) {
     if (!name.ends_with(ending)) continue;
-    if (found != nullptr) refuse(fmt::format("is an archive of several {} files; unzip it", ending));
+    if (found != nullptr) refuse_because(fmt::format("is an archive of several {} files; unzip it", ending));
     found = &name;
   }
-  if (found == nullptr) refuse(fmt::format("is an archive without a {} file", ending));
+  if (found == nullptr) refuse_because(fmt::format("is an archive without a {} file", ending));
   return read(*found).value();
 }
 
@@ -98,21 +96,23 @@ std::uint64_t assembly::measure(const std::string& name, int depth) {
   constexpr std::uint64_t most = std::uint64_t{1} << 27;
   const auto found = objects.find(name);
   if (found == objects.end())
-    refuse(fmt::format("places object {}, which it does not have", name.substr(name.rfind('\n') + 1)));
+    refuse_because(
+        fmt::format("places object {}, which it does not have", name.substr(name.rfind('\n') + 1)));
   auto& what = found->second;
   if (what.size != 0) return what.size;
-  if (what.open) refuse(fmt::format("{} is a part of itself", what.said));
-  if (depth > 100) refuse(fmt::format("{} is more than 100 levels deep in others", what.said));
+  if (what.open) refuse_because(fmt::format("{} is a part of itself", what.said));
+  if (depth > 100) refuse_because(fmt::format("{} is more than 100 levels deep in others", what.said));
   for (std::size_t i = 0; i < what.corners.size(); ++i) {
     if (static_cast<std::size_t>(what.corners[i]) >= what.vertices.size())
-      refuse(fmt::format(
+      refuse_because(fmt::format(
           "{}: triangle {} names vertex {}, but there are {} vertices, from 0 on; the file is damaged",
           what.said, i / 3 + 1, what.corners[i], what.vertices.size()));
   }
   what.open = true;
   auto size = 1 + what.vertices.size();
   for (const auto& part : what.components) size += measure(part.object, depth + 1);
-  if (size > most) refuse(fmt::format("{} has more than {} vertices with all copies", what.said, most));
+  if (size > most)
+    refuse_because(fmt::format("{} has more than {} vertices with all copies", what.said, most));
   what.open = false;
   return what.size = size;
 }

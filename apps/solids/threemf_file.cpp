@@ -12,8 +12,6 @@
 namespace roost::tools {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw invalid_argument(why); }
-
 constexpr std::string_view core = "http://schemas.microsoft.com/3dmanufacturing/core/2015/02",
                            before_core = "http://schemas.microsoft.com/3dmanufacturing/2013/01",
                            production = "http://schemas.microsoft.com/3dmanufacturing/production/2015/06",
@@ -40,8 +38,8 @@ std::string_view shape_of(std::string_view space) {
 }
 
 [[noreturn]] void refuse_extension(std::string_view how, std::string_view space) {
-  refuse(fmt::format("{} {} ('{}'), not read here; export a mesh of triangles", how,
-                     shape_of(space).empty() ? "an extension" : shape_of(space), space));
+  refuse_because(fmt::format("{} {} ('{}'), not read here; export a mesh of triangles", how,
+                             shape_of(space).empty() ? "an extension" : shape_of(space), space));
 }
 
 affine transform_in(std::string_view text) {
@@ -51,7 +49,7 @@ affine transform_in(std::string_view text) {
     // Rows of a matrix on the right of points: columns of ours.
     if (n < 12) (n < 9 ? result.rows[n % 3][n / 3] : result.shift[n % 3]) = xml_number(word, "transform");
   }
-  if (n != 12) refuse(fmt::format("a transform has {} numbers, and not 12", n));
+  if (n != 12) refuse_because(fmt::format("a transform has {} numbers, and not 12", n));
   return result;
 }
 
@@ -62,7 +60,7 @@ class package {
   model_file read() {
     std::string root;
     read_part("_rels/.rels", [&](const xml_tag& tag) { find_model(tag, root); }, [](auto...) {});
-    if (root.empty()) refuse("relates to no 3D model (_rels/.rels), and is not a 3MF file");
+    if (root.empty()) refuse_because("relates to no 3D model (_rels/.rels), and is not a 3MF file");
     needed_.push_back(root);
     for (std::set<std::string> known; !needed_.empty();) {
       part_ = std::exchange(needed_.back(), {});
@@ -73,11 +71,11 @@ class package {
       if (!read_part(
               part_, [&](const xml_tag& tag) { begin(tag, part_ == root); },
               [&](auto name, auto text) { end(name, text); }))
-        refuse(fmt::format("its part '{}' is missing", part_.substr(0, 80)));
+        refuse_because(fmt::format("its part '{}' is missing", part_.substr(0, 80)));
     }
     for (const auto* settings : {"Metadata/Slic3r_PE_model.config", "Metadata/model_settings.config"})
       read_part(settings, expect_no_tools, [](auto...) {});
-    if (items_.empty()) refuse("builds nothing: it has no <item> that is printed");
+    if (items_.empty()) refuse_because("builds nothing: it has no <item> that is printed");
     model_file result{objects_.build(items_), *unit_};
     result.shape.notes.insert(result.shape.notes.end(), notes_.begin(), notes_.end());
     return result;
@@ -91,16 +89,17 @@ class package {
     try {
       read_xml(*xml, begin, end);
     } catch (const invalid_argument& e) {
-      refuse(fmt::format("part {}: {}", name.substr(0, 80), e.what()));
+      refuse_because(fmt::format("part {}: {}", name.substr(0, 80), e.what()));
     }
     return true;
   }
 
   static void find_model(const xml_tag& tag, std::string& root) {
     if (tag.name != "Relationship" || tag.find("Type").value_or("") != start) return;
-    if (tag.find("TargetMode").value_or("Internal") != "Internal") refuse("its model is in another file");
+    if (tag.find("TargetMode").value_or("Internal") != "Internal")
+      refuse_because("its model is in another file");
     const auto target = part_name(tag["Target"]);
-    if (!root.empty() && root != target) refuse("relates to several models, and one is read");
+    if (!root.empty() && root != target) refuse_because("relates to several models, and one is read");
     root = target;
   }
 
@@ -111,8 +110,9 @@ class package {
     auto kind = tag.find(tag.name == "part" ? "subtype" : "value").value_or("");
     if (tag.name != "part" && key != "volume_type" && (key != "modifier" || kind == "0")) return;
     if (kind != "ModelPart" && kind != "normal_part" && !kind.empty())
-      refuse(fmt::format("has a {} of a slicer, which is no part of the solid ({}); remove it, or export STL",
-                         key == "modifier" ? key : kind, tag.name));
+      refuse_because(
+          fmt::format("has a {} of a slicer, which is no part of the solid ({}); remove it, or export STL",
+                      key == "modifier" ? key : kind, tag.name));
   }
 
   void begin(const xml_tag& tag, bool in_root) {
@@ -131,7 +131,7 @@ class package {
     } else if (what == "component" && inside) {
       object_->components.push_back(placed(tag));
     } else if (what == "object" || what == "vertex" || what == "triangle" || what == "component") {
-      refuse(fmt::format("<{}> is not expected here", what));
+      refuse_because(fmt::format("<{}> is not expected here", what));
     } else if (what == "item" && in_root) {
       if (tag.find("printable").value_or("1") != "0") {
         items_.push_back(placed(tag));
@@ -146,15 +146,16 @@ class package {
   void begin_model(const xml_tag& tag) {
     space_ = tag.space;
     if (tag.name != "model" || (!space_->empty() && *space_ != core && *space_ != before_core))
-      refuse(fmt::format("begins with <{}> of '{}', and not with a model of 3MF", tag.name, *space_));
+      refuse_because(fmt::format("begins with <{}> of '{}', and not with a model of 3MF", tag.name, *space_));
     const std::string unit(tag.find("unit").value_or("millimeter"));
     if (unit_.value_or(unit) != unit)
-      refuse(fmt::format("is in {}, and another part in {}; write both in one unit", unit, *unit_));
+      refuse_because(fmt::format("is in {}, and another part in {}; write both in one unit", unit, *unit_));
     unit_ = unit;
     auto required = tag.find("requiredextensions").value_or("");
     for (auto prefix = take_word(required); !prefix.empty(); prefix = take_word(required)) {
       const auto space = tag.prefixes.find(prefix);
-      if (space == tag.prefixes.end()) refuse(fmt::format("requires '{}', which has no namespace", prefix));
+      if (space == tag.prefixes.end())
+        refuse_because(fmt::format("requires '{}', which has no namespace", prefix));
       if (!is_harmless(space->second)) refuse_extension("requires", space->second);
     }
   }
@@ -162,20 +163,21 @@ class package {
   void begin_object(const xml_tag& tag) {
     const auto id = tag["id"], type = tag.find("type").value_or("model");
     const auto [at, added] = objects_.objects.try_emplace(key_of(part_, id));
-    if (!added) refuse(fmt::format("there are two objects {}", id));
+    if (!added) refuse_because(fmt::format("there are two objects {}", id));
     object_ = &at->second;
     object_->said = fmt::format("object {}", id);
     if (type == "support" || type == "solidsupport" || type == "other") {
       object_->left_out = fmt::format("of type {}", type);
     } else if (type != "model" && type != "surface") {
-      refuse(fmt::format("object {} is of type '{}', which 3MF does not have", id, type));
+      refuse_because(fmt::format("object {} is of type '{}', which 3MF does not have", id, type));
     }
     for (const char** at_ = tag.given; *at_ != nullptr; at_ += 2) {  // of slices, or alternatives
       if (std::string_view(at_[0]).ends_with("\nmeshresolution") ||
           std::string_view(at_[0]).ends_with("\nmodelresolution")) {
         if (trimmed(at_[1]) != "fullres")
-          refuse(fmt::format("the mesh of object {} is '{}', in place of a shape that is not read here", id,
-                             trimmed(at_[1])));
+          refuse_because(
+              fmt::format("the mesh of object {} is '{}', in place of a shape that is not read here", id,
+                          trimmed(at_[1])));
       }
     }
   }

@@ -229,7 +229,7 @@ void add_usual_options(CLI::App* command, voxels_options& options) {
   command
       ->add_option(
           "meshes", options.meshes,
-          "Mesh files: OBJ, PLY, STL, 3DS, glTF ...; or box, sphere, torus, sphere:N, torus:N with N faces "
+          "Mesh files: OBJ, PLY, STL, glTF, 3MF ...; or box, sphere, torus, sphere:N, torus:N with N faces "
           "around, which are as large as the first mesh and where it is")
       ->required()
       ->expected(1, 26);

@@ -17,7 +17,7 @@
 namespace roost::tools {
 namespace {
 
-constexpr std::string_view blanks = " \t\r\n";
+constexpr std::string_view xml_blanks = " \t\r\n";
 constexpr char separator = '\n';  // between a namespace and a name; expat refuses namespaces that have it
 
 std::pair<std::string_view, std::string_view> split(std::string_view full) {
@@ -118,13 +118,13 @@ std::string_view xml_tag::operator[](std::string_view attribute) const {
 }
 
 std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
-  return text.substr(0, text.find_last_not_of(blanks) + 1);
+  text.remove_prefix(std::min(text.find_first_not_of(xml_blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(xml_blanks) + 1);
 }
 
 std::string_view take_word(std::string_view& text) {
   text = trimmed(text);
-  const auto word = text.substr(0, text.find_first_of(blanks));
+  const auto word = text.substr(0, text.find_first_of(xml_blanks));
   text.remove_prefix(word.size());
   return word;
 }
