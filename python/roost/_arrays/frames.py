@@ -6,10 +6,28 @@ import sys
 import numpy as np
 
 from .arrow import DeviceColumn, DeviceTable, take_device
+from .exact import convert
 
 
-def _bools(values, there):
-    return [True] * len(values) if there is None else there
+def _listed(values, there):
+    """Texts or objects as a list, with None for nulls; None for numbers and dates."""
+    if values.dtype.kind in "biufcmM":
+        return None
+    values = values.tolist()
+    return values if there is None else [v if is_there else None for v, is_there in zip(values, there)]
+
+
+def _in_unit(values, units):
+    """Dates or durations in the first of some units that has them all, the coarsest one first; in the last
+    one, or an OverflowError, if none has. Others as they are."""
+    kind = values.dtype.kind
+    if kind not in "mM":
+        return values
+    types = [np.dtype(f"{kind}8[{unit}]") for unit in units.split() if kind == "M" or unit != "D"]
+    if values.dtype in types:
+        return values
+    fitting = (t for t in types[:-1] if np.can_cast(values.dtype, t, "safe"))
+    return convert(values, next(fitting, types[-1]), "roost.GroupBy.agg")
 
 
 def _expect_exact(values, rows, name):
@@ -22,10 +40,6 @@ def _expect_exact(values, rows, name):
             f"roost.merge: column {name!r} has integers beyond 2^53 and rows without a value, which "
             "pandas turns into floats; convert it to Int64 or UInt64"
         )
-
-
-def _or_none(value, is_there):
-    return value if is_there else None
 
 
 class Rows:
@@ -81,14 +95,15 @@ class Pandas:
         if isinstance(column.dtype, pandas.ArrowDtype):
             taken = pandas.arrays.ArrowExtensionArray(Arrow.take(column.array._pa_array, rows))
             return pandas.Series(taken, name=column.name, copy=False)
-        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else getattr(column, "array", column)
         rows, missing = rows.numbers, rows.missing is not None
         if missing and isinstance(values, np.ndarray):
             _expect_exact(values, rows, getattr(column, "name", None))
             taken = pandas.api.extensions.take(values, rows, allow_fill=True)
         else:
             taken = values.take(rows, allow_fill=True) if missing else values.take(rows)
-        return pandas.Series(taken, name=getattr(column, "name", None), copy=False)
+        kept = taken.dtype if taken.dtype == object else None  # or pandas would look for another type
+        return pandas.Series(taken, name=getattr(column, "name", None), dtype=kept, copy=False)
 
     @staticmethod
     def like(values, there, column):
@@ -111,20 +126,26 @@ class Pandas:
         return pandas.concat([one, other], ignore_index=True)
 
     @staticmethod
-    def result(values, there, given):
-        """What was computed as a column; `given`: of which column. Columns that have no nulls have NaN."""
+    def result(values, there, given, zone=None, scale=None):
+        """What was computed as a column. `given`: of which column of the library, or None; `zone`: that of
+        instants, `scale`: that of decimals. Where numpy's types have no null, pandas' types that have one."""
         pandas, dtype = sys.modules["pandas"], getattr(given, "dtype", None)
         if isinstance(dtype, pandas.ArrowDtype):
-            made = Arrow.result(values, there, given)
+            made = Arrow.result(values, there, None, zone, scale)
             return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
-        if values.dtype == object:
-            return pandas.Series(values if there is None else np.where(there, values, None), copy=False)
-        if getattr(dtype, "numpy_dtype", None) is not None and values.dtype.kind in "biuf":
+        listed, values = _listed(values, there), _in_unit(values, "s ms us ns")
+        if listed is not None:
+            return pandas.Series(listed, dtype=object if scale is not None else None)
+        kind = values.dtype.kind
+        nullable = getattr(dtype, "numpy_dtype", None) is not None
+        if kind in "biuf" and (nullable or (there is not None and kind != "f")):
             mask = np.zeros(len(values), np.bool_) if there is None else ~there
-            return pandas.Series(
-                pandas.array(values[:0]).dtype.construct_array_type()(values, mask), copy=False
-            )
-        return pandas.Series(values if there is None else np.where(there, values, np.nan), copy=False)
+            made = pandas.array(values[:0]).dtype.construct_array_type()
+            return pandas.Series(made(values, mask), copy=False)
+        if kind in "fc" and there is not None:
+            values = np.where(there, values, np.nan)
+        made = pandas.Series(values, copy=False)
+        return made if zone is None else made.dt.tz_localize("UTC").dt.tz_convert(zone)
 
     @staticmethod
     def cast(made, column):
@@ -174,20 +195,26 @@ class Polars:
         return polars.concat([part.to_frame("k") for part in parts], how="vertical_relaxed").to_series()
 
     @staticmethod
-    def result(values, there, given):
-        polars = sys.modules["polars"]
-        if values.dtype == object:
-            return polars.Series([*map(_or_none, values, _bools(values, there))])
-        made = polars.Series(values)
-        return (
-            made if there is None else polars.select(polars.when(polars.Series(there)).then(made)).to_series()
-        )
+    def result(values, there, given, zone=None, scale=None):
+        polars, listed = sys.modules["polars"], _listed(values, there)
+        if listed is not None:
+            return polars.Series(listed, dtype=None if scale is None else polars.Decimal(38, scale))
+        made = polars.Series(_in_unit(values, "D ms us ns"))
+        if zone is not None:
+            made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(str(zone))
+        if there is None:
+            return made
+        return polars.select(polars.when(polars.Series(there)).then(made)).to_series()
 
     @staticmethod
     def cast(made, column):
         return made.cast(column.dtype)
 
-    objects = staticmethod(lambda column: np.array([*column.to_list(), None], object)[:-1])
+    @staticmethod
+    def objects(column):
+        if column.dtype == sys.modules["polars"].Time:
+            return Arrow.objects(column.to_arrow())
+        return np.array([*column.to_list(), None], object)[:-1]
 
 
 class Arrow:
@@ -207,14 +234,49 @@ class Arrow:
         if rows.every:
             return column
         if pa.types.is_run_end_encoded(column.type):
-            import pyarrow.compute
-
-            column = pyarrow.compute.run_end_decode(column)
-        kind = column.type
-        if kind in (pa.string_view(), pa.binary_view()):  # which pyarrow does not accept
-            wide = pa.large_string() if kind == pa.string_view() else pa.large_binary()
+            column = Arrow.decoded(column)
+        kind, wide = column.type, Arrow.wide(column.type)
+        try:
+            if wide == kind:
+                return column.take(rows.arrow)
             return column.cast(wide).take(rows.arrow).cast(kind)
-        return column.take(rows.arrow)
+        except pa.ArrowNotImplementedError as error:
+            raise TypeError(f"roost: pyarrow picks no rows of a column of type {kind} ({error})") from None
+
+    @staticmethod
+    def wide(kind):
+        """A type with texts where one has views, of which pyarrow picks no rows."""
+        pa, wide = sys.modules["pyarrow"], Arrow.wide
+        if kind in (pa.string_view(), pa.binary_view()):
+            return pa.large_string() if kind == pa.string_view() else pa.large_binary()
+        if pa.types.is_map(kind):
+            return pa.map_(wide(kind.key_type), wide(kind.item_type), kind.keys_sorted)
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(wide(field.type)) for field in kind])
+        if pa.types.is_fixed_size_list(kind):
+            return pa.list_(kind.value_field.with_type(wide(kind.value_type)), kind.list_size)
+        for is_kind, make in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+            if is_kind(kind):
+                return make(kind.value_field.with_type(wide(kind.value_type)))
+        return kind
+
+    @staticmethod
+    def decoded(column):
+        """A column without run ends, and without dictionaries of views or instants: pyarrow decodes some
+        types only."""
+        pa, kind = sys.modules["pyarrow"], column.type
+        runs, known = pa.types.is_run_end_encoded(kind), getattr(kind, "value_type", kind)
+        coded = pa.types.is_dictionary(kind) and (Arrow.wide(known) != known or getattr(known, "tz", None))
+        if not runs and not coded:
+            return column
+        if hasattr(column, "chunks"):
+            return pa.chunked_array([*map(Arrow.decoded, column.chunks)], Arrow.decoded(pa.array([], kind)).type)
+        if not runs:
+            rows = column.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+            return Arrow.decoded(Arrow.take(column.dictionary, rows))
+        rows = np.arange(column.offset, column.offset + len(column))
+        rows = np.searchsorted(column.run_ends.to_numpy(), rows, "right")
+        return Arrow.decoded(Arrow.take(column.values, rows))
 
     @staticmethod
     def of_type(values, there, kind):
@@ -239,19 +301,29 @@ class Arrow:
         return pa.concat_tables(tables, promote_options="permissive").column(0)
 
     @staticmethod
-    def result(values, there, given):
-        if values.dtype == object:
-            return sys.modules["pyarrow"].array([*map(_or_none, values, _bools(values, there))])
-        return Arrow.of_type(values, there, None)
+    def result(values, there, given, zone=None, scale=None):
+        pa, listed = sys.modules["pyarrow"], _listed(values, there)
+        if listed is not None:
+            return pa.array(listed, None if scale is None else pa.decimal128(38, scale))
+        made = Arrow.of_type(_in_unit(values, "D s ms us ns"), there, None)
+        return made if zone is None else made.cast(pa.timestamp(made.type.unit, str(zone)))
 
     @staticmethod
     def cast(made, column):
-        pa, kind = sys.modules["pyarrow"], column.type
-        if not pa.types.is_dictionary(kind):
-            return made.cast(kind)
-        return made.cast(kind.value_type).dictionary_encode().cast(kind)
+        return made.cast(column.type)
 
-    objects = staticmethod(lambda column: np.array([*column.to_pylist(), None], object)[:-1])
+    @staticmethod
+    def objects(column):
+        pa = sys.modules["pyarrow"]
+        if column.type == pa.time64("ns"):
+            try:
+                column = column.cast(pa.time64("us"))
+            except pa.ArrowInvalid:  # pyarrow and polars would cut them off
+                raise OverflowError(
+                    "roost: times of a day with nanoseconds, which Python's have not; cast the column to "
+                    "microseconds, or to integers"
+                ) from None
+        return np.array([*column.to_pylist(), None], object)[:-1]
 
 
 class Device:
@@ -353,18 +425,61 @@ def of_capsules(x):
     return pa.Table.from_struct_array(column) if pa.types.is_struct(column.type) else column
 
 
-def _of_column(column):
-    return next(frames for name, frames in _COLUMNS if type(column).__module__.split(".")[0] == name)
+def frames_of_column(column):
+    """Pandas, Polars, Arrow or Device for columns of these; None for anything else."""
+    library = type(column).__module__.split(".")[0]
+    return next((frames for name, frames in _COLUMNS if library == name), None)
+
+
+def decoded(x):
+    """A column of Arrow, or of Arrow in pandas, as pyarrow can read it; anything else as it is."""
+    frames = frames_of_column(x)
+    column = x if frames is Arrow else getattr(getattr(x, "array", x), "_pa_array", None)
+    if frames not in (Arrow, Pandas) or column is None:
+        return x
+    made = Arrow.decoded(column)
+    return x if made is column else made
+
+
+def is_there(x):
+    """For each value of a column, or of an array of objects, whether it is not null; None: x is neither."""
+    frames = frames_of_column(x)
+    if isinstance(x, np.ndarray) and x.dtype == object and x.ndim == 1:
+        missing = [v is None or type(v).__name__ == "NAType" or (v != v) is True for v in x]
+        return ~np.array(missing, np.bool_)
+    if frames is Pandas:
+        return ~np.asarray(x.isna(), np.bool_)
+    if frames is Polars:
+        return x.is_not_null().to_numpy()
+    return np.asarray(Arrow.decoded(x).is_valid(), np.bool_) if frames is Arrow else None
+
+
+def in_utc(x):
+    """A column of instants of a time zone as one without a zone, in UTC, and the zone; others and None."""
+    frames, kind = frames_of_column(x), getattr(x, "dtype", getattr(x, "type", None))
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    zone = getattr(kind, "tz", None) or getattr(kind, "time_zone", None)
+    known = getattr(getattr(kind, "categories", None), "tz", None)
+    if frames is Pandas and known is not None:
+        return sys.modules["pandas"].Series(x).cat.rename_categories(x.dtype.categories.tz_convert(None)), known
+    if zone is None or frames is None:
+        return x, None
+    if frames is Polars:
+        return x.dt.convert_time_zone("UTC").dt.replace_time_zone(None), zone
+    if frames is Pandas and kind is x.dtype:
+        return sys.modules["pandas"].Series(x).dt.tz_convert(None), zone
+    column = x if frames is Arrow else getattr(x, "array", x)._pa_array
+    return column.cast(sys.modules["pyarrow"].timestamp(kind.unit)), zone
 
 
 def take_rows(column, rows):
     """The values of some rows of a column, as its library has them."""
-    return _of_column(column).take(column, rows)
+    return frames_of_column(column).take(column, rows)
 
 
 def objects_at(column, rows):
     """The same as objects of Python."""
-    return _of_column(column).objects(take_rows(column, rows))
+    return frames_of_column(column).objects(take_rows(column, rows))
 
 
 def column_named(frame, name, what):

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 from .arrow import array_of
+from .frames import decoded
 from .exact import NO_TIME_ZONES, no_nulls, of_python, plural
 from .libraries import (
     NUMPY,
@@ -83,19 +84,11 @@ def _no_nat(array, what):
 
 def _from_arrow(column, what):
     pa = sys.modules["pyarrow"]
+    column = decoded(column)
     no_nulls("the Arrow column", column.null_count, what)
     dtype = column.type
     if pa.types.is_dictionary(dtype):
-        try:
-            column = (
-                column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
-            )
-        except pa.ArrowNotImplementedError:  # for string views
-            column = pa.array(column.to_pylist(), dtype.value_type)
-    elif pa.types.is_run_end_encoded(dtype):
-        import pyarrow.compute
-
-        column = pyarrow.compute.run_end_decode(column)
+        column = column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
     if column.type != dtype:  # its values may be null, or encoded again
         return _from_arrow(column, what)
     if isinstance(dtype, pa.BaseExtensionType):

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from .._arrays.exact import shown
-from .._arrays.frames import objects_at, of_capsules, take_rows
+from .._arrays.frames import decoded, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY
 from .._arrays.take import take, taker_name
 from .._arrays.types import numpy_dtype
@@ -117,7 +117,7 @@ def _of_unit(values, unit, what):
     for value in values:
         if not isinstance(value, types) or getattr(value, "tzinfo", None) is not None:
             raise TypeError(f"{what}: {shown(value)} and {unit} are never equal; convert one of them")
-    kind = pa.time64("ns") if unit == _TIMES else pa.decimal128(38, int(unit.removeprefix(_DECIMALS)))
+    kind = pa.time64("ns") if unit == _TIMES else pa.decimal128(38, scale_of(unit))
     try:
         return pa.array(values, kind)
     except pa.ArrowException:
@@ -130,7 +130,7 @@ def one_of_unit(value, unit, what):
     known = not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, decimal.Decimal)
     if known or unit == _TIMES:
         return value
-    scale = int(unit.removeprefix(_DECIMALS))
+    scale = scale_of(unit)
     try:
         if isinstance(value, (np.bool_, np.integer)):
             value = int(value)
@@ -140,8 +140,17 @@ def one_of_unit(value, unit, what):
         scaled = None
     if scaled is None or scaled.denominator != 1 or abs(scaled) >= 10**38:
         raise OverflowError(f"{what}: {shown(value)} is none of the {unit}")
-    digits = tuple(map(int, str(abs(scaled.numerator))))
-    return decimal.Decimal((scaled.numerator < 0, digits, -scale))
+    return decimal_of(scaled.numerator, scale)
+
+
+def decimal_of(number, scale):
+    """A decimal of a whole number of its least digits; Python's arithmetic would round it."""
+    return decimal.Decimal((number < 0, tuple(map(int, str(abs(number)))), -scale))
+
+
+def scale_of(unit):
+    """The scale of a unit of decimals; None for others."""
+    return int(unit.removeprefix(_DECIMALS)) if unit and unit.startswith(_DECIMALS) else None
 
 
 def of_values(values, unit, what):
@@ -209,10 +218,6 @@ def _arrow(column, what, given=None, direct=True):
         return _arrow(
             column.cast(kind.value_type) if whole else column.dictionary_decode(), what, given, False
         )
-    if pa.types.is_run_end_encoded(kind):
-        import pyarrow.compute
-
-        return _arrow(pyarrow.compute.run_end_decode(column), what, given, False)
     if pa.types.is_nested(kind):
         raise TypeError(f"{what}: an Arrow column of type {kind}; pass numbers, strings, bytes or dates")
     unit = None
@@ -332,7 +337,8 @@ def without_tuple(x):
 
 def take_column(x, what):
     """The Column that an argument is. `what` names the argument in errors."""
-    x = of_capsules(x)
+    given = of_capsules(x)
+    x = decoded(given)
     name = kind_of_column(x)
     if name in (None, "masked"):
         column = _TAKERS[name](x, what)
@@ -342,4 +348,6 @@ def take_column(x, what):
             column = Column(texts, NUMPY, texts.valid, x, False)
         else:
             column = _TAKERS.get(name, _plain)(x, what)
+    if x is not given:
+        column.given, column.direct = given, False
     return column
