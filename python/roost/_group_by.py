@@ -533,7 +533,7 @@ class GroupBy:
         """An argument as a Column, and the time zone of its instants."""
         bare, zone = in_utc(decoded(values))
         try:
-            if how in _OF_ANY and isinstance(values, np.ndarray) and values.dtype == object:
+            if how in _OF_ANY and type(values) is np.ndarray and values.dtype == object:
                 raise TypeError  # of any objects
             column = take_column(bare, what)
             if bare is not values:
@@ -542,7 +542,7 @@ class GroupBy:
             there = is_there(values) if how in _OF_ANY else None
             if there is None:
                 raise
-            array = values if isinstance(values, np.ndarray) else None
+            array = values if type(values) is np.ndarray else None
             column = Column(array, NUMPY, bitmap_of(there) if how == "count" else None, values)
         return column, zone
 

@@ -270,7 +270,7 @@ class Arrow:
         if not runs and not coded:
             return column
         if hasattr(column, "chunks"):
-            return pa.chunked_array([*map(Arrow.decoded, column.chunks)], Arrow.decoded(pa.array([], kind)).type)
+            return pa.chunked_array([*map(Arrow.decoded, column.chunks)], Arrow.decoded(pa.nulls(0, kind)).type)
         if not runs:
             rows = column.indices.cast(pa.int64()).fill_null(-1).to_numpy()
             return Arrow.decoded(Arrow.take(column.dictionary, rows))
@@ -444,7 +444,7 @@ def decoded(x):
 def is_there(x):
     """For each value of a column, or of an array of objects, whether it is not null; None: x is neither."""
     frames = frames_of_column(x)
-    if isinstance(x, np.ndarray) and x.dtype == object and x.ndim == 1:
+    if type(x) is np.ndarray and x.dtype == object:
         missing = [v is None or type(v).__name__ == "NAType" or (v != v) is True for v in x]
         return ~np.array(missing, np.bool_)
     if frames is Pandas:
