@@ -13,7 +13,7 @@ from ._options import check_rows, flag, integer, rows_type
 _ORDERS = {"first": 0, "any": 2}
 
 
-def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=None):
+def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=None):
     """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each first occurs, the
     number of each row's key, and how often each occurs. `missing`: the word that stands for no key."""
     library, by_rows = x.library, isinstance(x.kind, ArrowKind)
@@ -97,7 +97,7 @@ def unique(
     check_rows(x.n, rows, what)
     library = x.library
     order = "first" if return_index and not sorted else "any"
-    keys, first, inverse, counts = _unique(x, order, rows, return_index, return_inverse, return_counts)
+    keys, first, inverse, counts = distinct(x, order, rows, return_index, return_inverse, return_counts)
     if sorted:
         by_key = x.kind.argsort(keys, library)
         keys = x.kind.rows(keys, by_key, library)
@@ -144,7 +144,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     x = encode_columns(x, what, use_na_sentinel)
     check_rows(x.n, rows, what)
     missing = x.kind.missing if use_na_sentinel else None
-    uniques, _, codes, _ = _unique(x, "first", rows, inverse=True, missing=missing)
+    uniques, _, codes, _ = distinct(x, "first", rows, inverse=True, missing=missing)
     if x.kept is not None:
         numbers, codes = codes, x.library.output(x.given, rows)[0]
         codes[:] = -1
@@ -287,7 +287,7 @@ def value_counts(x, *, sort=True):
     sort = flag(sort, "roost.value_counts", "sort")
     x = encode_columns(x, "roost.value_counts")
     check_rows(x.n, INT64, "roost.value_counts")
-    keys, _, _, counts = _unique(x, "first", INT64, counts=True)
+    keys, _, _, counts = distinct(x, "first", INT64, counts=True)
     library = x.library
     if sort:
         by_count = library.argsort(-counts)

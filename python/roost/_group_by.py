@@ -1,5 +1,6 @@
 """group_by, and the results for the values of each group."""
 
+import datetime
 import functools
 import operator
 import threading
@@ -7,21 +8,30 @@ import threading
 import numpy as np
 
 from ._arrays.arrow import DeviceColumn, pack_bits
-from ._arrays.exact import plural, whole_floats
+from ._arrays.exact import plural, shown, whole_floats
 from ._arrays.frames import (
     Device,
+    Pandas,
     column_named,
     columns_named,
     expect_no_own_order,
+    frames_of,
+    frames_of_column,
+    in_utc,
+    is_there,
     may_be_device,
+    objects_at,
+    readable,
     of_capsules,
 )
 from ._arrays.libraries import NUMPY, same_device
 from ._arrays.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, NUMBERS, UINT8, UINT64, numpy_dtype
 from ._keys.arrow import ArrowKind
-from ._keys.columns import Column, bitmap_of, take_column
+from ._functions import distinct
+from ._keys.columns import Column, bitmap_of, decimal_of, scale_of, take_column
 from ._keys.packing import encode_columns
-from ._keys.strings import StringKeys, Texts, of_numpy
+from ._keys.strings import StringKeys, Texts
+from ._keys.words import keys_of
 from ._options import check_rows, flag, whole_number
 
 _REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
@@ -34,20 +44,24 @@ _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
 _BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest")  # values are compared
 _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
+_ADVICE = "convert them, or pass one dimension of numbers"
 _OPTIONS = {"quantile": "q", "var": "ddof", "std": "ddof", "cov": "ddof"}
 _IN_AGG = (*_REDUCTIONS, *_OF_ANY[1:], "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
 
 
 class _Values:
     """A column of values. C++ combines `array`, of type `dtype`; None: only its rows can be picked. `given`:
-    the type of the values; `texts`: those that the numbers stand for; `there`: numpy bools, or None."""
+    the type of the values; `there`: numpy bools, or None. `ranked`: the rows of the values that the numbers
+    in `array` stand for, in their order. `kept`: the rows of the `column` that are here; None: all. `zone`:
+    that of instants, which `array` has in UTC."""
 
-    __slots__ = ("array", "library", "dtype", "given", "texts", "there")
+    __slots__ = ("column", "array", "library", "dtype", "given", "there", "ranked", "kept", "zone", "scale")
 
-    def __init__(self, column):
-        self.array, self.library, self.there = column.array, column.library, column.there
-        self.dtype = self.given = self.texts = None
-        if isinstance(self.array, Texts):
+    def __init__(self, column, zone=None):
+        self.column, self.array, self.library, self.there = column, column.array, column.library, column.there
+        self.dtype = self.given = self.ranked = self.kept = None
+        self.zone, self.scale = zone, scale_of(column.unit)
+        if self.array is None or column.unit or isinstance(self.array, Texts):
             return
         dtype = numpy_dtype(self.array)
         if dtype is None or self.array.ndim != 1:
@@ -62,45 +76,66 @@ class _Values:
             self.array = self.array.astype(dtype, copy=False).view(INT64)
             self.dtype, self.given = INT64, dtype
 
-    def keep(self, rows, home, what):
+    def keep(self, rows, home):
         """Keeps the values of some rows, an array of the keys' library."""
-        rows = home.to_numpy(rows)
+        self.kept = rows = home.to_numpy(rows)
         if self.there is not None:
             self.there = self.there[rows]
-        if isinstance(self.array, Texts):
-            self.array = of_numpy(self.array[rows], what, True)
-        else:
+        if self.dtype is not None or self.scale is not None:
             self.array = self.library.rows(self.array, self.library.of_numpy(rows))
 
     def allowed(self):
         """The methods that take such values; None: all."""
-        if isinstance(self.array, Texts):
+        if self.scale is not None:
+            return (*_OF_TEXTS, "sum")
+        if self.column.unit or isinstance(self.array, Texts):
             return _OF_TEXTS
         return _OF_ANY if self.dtype is None else _OF_DATES.get(self.given.kind)
 
+    def skip_nans(self):
+        if self.dtype is not None and self.dtype.kind == "f":
+            has = self.library.to_numpy(self.array == self.array)
+            if not has.all():
+                self.there = has if self.there is None else has & self.there
+
+    def rank(self, how):
+        """Makes numbers of values that are no numbers, or that stand for others: ranks among the distinct
+        ones. What lies under a null is none of these."""
+        column, array = self.column, self.column.array
+        if not (self.dtype is None or (how in _OF_COLUMN and not column.direct)):
+            return
+        if isinstance(array, Texts):
+            first, numbers = StringKeys(array).numbered(INT64)
+        else:
+            _, first, numbers, _ = distinct(keys_of(array, NUMPY, "roost"), "first", INT64, True, True)
+        if self.there is not None:
+            rows = np.flatnonzero(self.there)[::-1]
+            first = np.full(len(first), -1)
+            first[numbers[rows]] = rows  # the first one is written last
+        known = np.flatnonzero(first >= 0)
+        values = array[first[known]]
+        if values.dtype.kind == "V":  # decimals: low and high half
+            halves = values.view([("low", np.uint64), ("high", np.int64)])
+            order = np.lexsort((halves["low"], halves["high"]))
+        else:
+            order = NUMPY.argsort(values)
+            if how == "min" and values.dtype.kind == "f" and len(values) and np.isnan(values[order[-1]]):
+                order = np.roll(order, 1)  # the least value is NaN if one is
+        places = np.zeros(len(first), INT64)
+        places[known[order]] = np.arange(len(order))
+        self.array, self.dtype, self.ranked = places[numbers], INT64, first[known[order]]
+
     def number(self):
-        """Makes numbers for C++ from texts (their places in order) and from float16."""
-        if isinstance(self.array, Texts):
-            first, numbers = StringKeys(self.array).numbered(INT64)
-            distinct = self.array[first]
-            if self.there is not None:
-                distinct = np.where(self.there[first], distinct, (self.array.type or str)())
-            by_text = NUMPY.argsort(distinct)
-            places = np.empty(len(by_text), np.int64)
-            places[by_text] = np.arange(len(by_text))
-            self.array, self.dtype, self.texts = places[numbers], INT64, distinct[by_text]
-        elif self.dtype == FLOAT16:
+        """Makes numbers for C++ from float16."""
+        if self.dtype == FLOAT16:
             self.array, self.dtype = self.library.convert(self.array, FLOAT32), FLOAT32
 
     def plain(self):
         """Whether results are numbers, which any library has, rather than values that only numpy has."""
-        return self.texts is None and self.given.kind not in "mM"
+        return self.given is not None and self.given.kind not in "mM"
 
     def of_numbers(self, found, there):
-        """The values of numpy that some numbers stand for."""
-        if self.texts is not None:
-            found = found if there is None else np.where(there, found, 0)
-            return self.texts[found], there
+        """The dates or durations of numpy that some numbers stand for."""
         found = found.view(self.given)
         if there is not None:
             found[~there] = "NaT"
@@ -110,15 +145,16 @@ class _Values:
 class _DeviceValues(_Values):
     """An Arrow column in device memory as values; `there`: bools of the library there."""
 
-    __slots__ = ("column",)
+    __slots__ = ()
 
     def __init__(self, column):
-        self.column, self.library, self.texts = column, column.library, None
+        self.column, self.library = column, column.library
+        self.ranked = self.zone = self.scale = None
         self.array, self.there = column.values()
         counted = column.is_number or column.type[0] in "tuUzZvw"
         self.dtype = self.given = numpy_dtype(self.array) if counted else None
 
-    def keep(self, rows, home, what):
+    def keep(self, rows, home):
         self.column = self.column.take(rows)
         self.array, self.there = self.column.values()
 
@@ -130,7 +166,12 @@ class _DeviceValues(_Values):
             return (*_OF_DATES["M"], "sum") if kind.startswith("tD") else _OF_DATES["M"]
         return _OF_ANY if self.dtype is None else (*_OF_ANY, "nunique")
 
-    def number(self):
+    def skip_nans(self):
+        if self.dtype is not None and self.dtype.kind == "f":
+            has = self.array == self.array
+            self.there = has if self.there is None else has & self.there
+
+    def rank(self, how):
         """Values are numbers already."""
 
     def plain(self):
@@ -139,6 +180,13 @@ class _DeviceValues(_Values):
     def of_numbers(self, found, there):
         found = self.library.convert(found, self.dtype)
         return DeviceColumn.of_array(found, self.library, there, self.column.type), None
+
+
+class _Picked:
+    """Results that are values of a column: their rows there, an array; and where they are not null."""
+
+    def __init__(self, values, rows, there):
+        self.values, self.rows, self.there = values, rows, there
 
 
 class GroupBy:
@@ -169,9 +217,9 @@ class GroupBy:
     other calls group the rows, unless they are already grouped.
     """
 
-    def __init__(self, keys, frame=None):
+    def __init__(self, keys, frame=None, skipna=False):
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
-        self._frame, self._kept, self._given = frame, keys.kept, keys.given
+        self._frame, self._kept, self._given, self._skipna = frame, keys.kept, keys.given, skipna
         self._kind.keep()
         self._of_texts = isinstance(keys, StringKeys)
         self._groups = keys.grouped() if hasattr(keys, "grouped") else None
@@ -356,34 +404,57 @@ class GroupBy:
         if self._kind.frames is None:
             return {name: self._finished(*self._made(*of)) for name, of in asked.items()}
         frames = self._kind.frames
-        results = [self._column(frames, *of) for of in asked.values()]
+        results = [self._column(frames, name, *of) for name, of in asked.items()]
         names, columns = frames.columns(self.keys)
         twice = [name for name in names if name in asked]
         if twice:
             raise ValueError(f"roost.GroupBy.agg: {twice[0]!r} is the name of a key; give the result another")
         return frames.frame([*names, *asked], [*columns, *results])
 
-    def _column(self, frames, how, columns, option):
+    def _column(self, frames, name, how, columns, option):
         """A result of `agg` as a column of a frame."""
         given = self._named(columns[0], "agg") if columns else None
-        if how in ("first", "last") and given is not columns[0]:  # its type does not matter
+        mine = given is not None and frames_of_column(given) is frames
+        if mine and how in ("first", "last") and given is not columns[0]:  # its type does not matter
             ends = self._end_rows(how)
             return frames.take(given, ends if self._kept is None else self._kept[ends])
-        found, there = self._made(how, columns, option, nulls=True)
+        values = [self._taken(column, how) for column in (given, *columns[1:])[: len(columns)]]
+        found, there = self._made(how, values, option, nulls=True)
+        if isinstance(found, _Picked) and mine:
+            rows = self._to_numpy(found.rows)
+            rows = rows if found.there is None or how in ("first", "last") else np.where(found.there, rows, -1)
+            return frames.take(given, rows)
+        found, there = self._read(found, there)
         if found.ndim != 1:
             raise TypeError(
                 f"roost.GroupBy.agg: {how} of {option!r} gives more than one value per key; pass a single q"
             )
         if frames is Device:
             return frames.result(found, there, self._library)
-        result = frames.result(np.asarray(found), there, given)
-        return frames.cast(result, given) if how in _OF_COLUMN and given is not columns[0] else result
+        zone = values[0].zone if values and found.dtype.kind == "M" else None
+        scale = values[0].scale if values and found.dtype.kind == "O" else None
+        try:
+            made = frames.result(np.asarray(found), there, given if mine else None, zone, scale)
+            return frames.cast(made, given) if mine and how in _OF_COLUMN else made
+        except (MemoryError, OverflowError):
+            raise
+        except Exception as error:  # each library has its own
+            raise TypeError(
+                f"roost.GroupBy.agg: {name}, which is {how}, of type {found.dtype}, is no column of this "
+                f"frame's library ({shown(error, str)}); convert the values"
+            ) from None
 
     def _named(self, values, how):
         """Values, or a column of the frame that the keys came from."""
-        if self._frame is None or not isinstance(values, (str, int)):
+        if self._frame is None:
             return values
-        return column_named(self._frame, values, f"roost.GroupBy.{how}")
+        try:
+            known = values in dict.fromkeys(frames_of(self._frame).columns(self._frame)[0])
+        except TypeError:  # no name
+            known = False
+        if known or isinstance(values, (str, int, float, np.generic, datetime.date)):
+            return column_named(self._frame, values, f"roost.GroupBy.{how}")
+        return values
 
     def _parsed(self, name, of):
         """The method, the columns, and the option of one result of `agg`."""
@@ -432,58 +503,80 @@ class GroupBy:
         values = of_capsules(values) if how in _BY_ORDER or may_be_device(values) else values
         if how in _BY_ORDER:
             expect_no_own_order(values, what)
-        if isinstance(values, np.ndarray) and values.dtype == object and how in ("first", "last"):
-            column = Column(values, NUMPY, None, values)  # of any objects
-        elif isinstance(values, (Column, DeviceColumn)):
-            column = values
+        if isinstance(values, (Column, DeviceColumn)):
+            column, zone = values, None
         else:
-            column = take_column(values, what)
-            if column.unit is not None and how in ("first", "last"):  # as Python has them
-                objects = np.array([*column.values(np.arange(len(column.given))), None], object)[:-1]
-                column = Column(objects, NUMPY, None, objects)
+            column, zone = self._column_of(values, how, what)
         if column.library is not self._library:
             same_device(self._library, column.library, what)
-        values = self._numbers_of(column, how, what)
-        array = values.array
-        if array.shape[0] != self._given:
-            raise ValueError(
-                f"{what}: {plural(self._given, 'key')} but {plural(array.shape[0], 'value')}; give one value "
-                "for each key"
-            )
-        if self._kept is not None:
-            values.keep(self._kept, self._library, what)
-        return values
-
-    def _numbers_of(self, column, how, what):
-        """A column as _Values that the method takes."""
-        if isinstance(column, DeviceColumn):
-            values = _DeviceValues(column)
-            if (allowed := values.allowed()) is not None and how not in allowed:
-                raise TypeError(
-                    f"{what}: values of Arrow's type {column.type!r} on {column.device} have only "
-                    f"{', '.join(allowed)}; convert them to numbers"
-                )
-            return values
-        array = column.array
-        if column.unit is not None and how != "count":
-            raise TypeError(f"{what}: values that are {column.unit}; convert them to numbers")
-        if array.ndim == 0:
+        if getattr(getattr(column, "array", None), "ndim", 1) == 0:
             raise TypeError(f"{what}: a single value; pass one value for each key")
-        values = _Values(column)
+        values = _DeviceValues(column) if isinstance(column, DeviceColumn) else _Values(column, zone)
         allowed = values.allowed()
         if allowed is not None and how not in allowed:
-            shape = f" and shape {tuple(array.shape)}" if array.ndim > 1 else ""
-            raise TypeError(
-                f"{what}: values of type {column.type}{shape} have only {', '.join(allowed)}; pass one "
-                "dimension of numbers"
+            raise TypeError(f"{what}: values of {_described(column)} have only {', '.join(allowed)}; {_ADVICE}")
+        if len(column) != self._given:
+            raise ValueError(
+                f"{what}: {plural(self._given, 'key')} but {plural(len(column), 'value')}; give one value "
+                "for each key"
             )
+        if how not in ("first", "last"):
+            if self._skipna:
+                values.skip_nans()
+            if how != "count" and not (how == "sum" and values.dtype is None):
+                values.rank(how)
+        if self._kept is not None:
+            values.keep(self._kept, self._library)
         return values
+
+    def _column_of(self, values, how, what):
+        """An argument as a Column, and the time zone of its instants."""
+        bare, zone = in_utc(readable(values))
+        try:
+            if how in _OF_ANY and type(values) is np.ndarray and values.dtype == object:
+                raise TypeError  # of any objects
+            column = take_column(bare, what)
+            if bare is not values:
+                column.given, column.direct = values, False
+        except (TypeError, ValueError, OverflowError, NotImplementedError):
+            there = is_there(values) if how in _OF_ANY else None
+            if there is None:
+                raise
+            array = values if type(values) is np.ndarray else None
+            column = Column(array, NUMPY, bitmap_of(there) if how == "count" else None, values)
+        return column, zone
 
     def _finished(self, found, there):
         """A result for users: with nulls it is a numpy masked array."""
+        found, there = self._read(found, there)
         if there is None:
             return found
-        return np.ma.MaskedArray(self._to_numpy(found), ~self._to_numpy(there))
+        found, missing = self._to_numpy(found), ~self._to_numpy(there)
+        return np.ma.MaskedArray(found, np.broadcast_to(missing.reshape(-1, *[1] * (found.ndim - 1)), found.shape))
+
+    def _read(self, found, there):
+        """A result as an array, and where it is not null."""
+        if not isinstance(found, _Picked):
+            return found, there
+        values, rows, there = found.values, found.rows, found.there
+        column, array, given = values.column, values.column.array, values.given
+        if array is None or column.unit:
+            return objects_at(column.given, np.maximum(self._to_numpy(rows), 0)), there
+        if isinstance(array, Texts):
+            return array[np.maximum(self._to_numpy(rows), 0)], there
+        if given is not None and given.kind in "mM":
+            return values.of_numbers(array[self._to_numpy(rows)].astype(given).view(INT64), there)
+        return self._rows_of(array, values.library, rows), there
+
+    def _rows_of(self, array, library, rows):
+        """Some rows of an array, if possible as an array of the keys' library."""
+        home, kind = self._library, numpy_dtype(array)
+        if library is home:
+            return home.rows(array, home.of_numpy(rows) if isinstance(rows, np.ndarray) else rows)
+        found = library.rows(array, library.of_numpy(self._to_numpy(rows)))
+        if kind is None or not home.has(kind.newbyteorder("=")):
+            return found
+        return home.of_numpy(library.to_numpy(found))
 
     def _bits(self, there):
         """Bools as C++ takes them."""
@@ -518,6 +611,8 @@ class GroupBy:
         if not columns:
             return self.count(), None
         columns = [self._taken(column, how) for column in columns]
+        if columns[0].scale is not None and how == "sum":
+            return self._sums_of_decimals(columns[0])
         found, there = self._made_of(columns, how, option, nulls)
         if there is None or not isinstance(columns[0], _DeviceValues):
             return found, there
@@ -558,27 +653,28 @@ class GroupBy:
 
     def _ends(self, values, how):
         """The values of each key's first or last row."""
-        home, library, array = self._library, values.library, values.array
-        ends, there = self._end_rows(how), None
-        if isinstance(values, _DeviceValues) and not (values.plain() and values.there is None):
+        home, ends, there = self._library, self._end_rows(how), None
+        if isinstance(values, _DeviceValues):
+            if values.plain() and values.there is None:
+                return self._rows_of(values.array, values.library, ends), None
             return values.column.take(ends), None
         if values.there is not None:
             there = values.there[home.to_numpy(ends)]
             there = None if there.all() else there
-        if isinstance(array, Texts):
-            return array[home.to_numpy(ends)], there
-        if values.given is not None and not values.plain():
-            return values.of_numbers(array[home.to_numpy(ends)], there)
-        if library is home:
-            return home.rows(array, ends), there
-        found = library.rows(array, library.of_numpy(home.to_numpy(ends)))
-        kind = numpy_dtype(array)
-        if kind is None or not home.has(kind.newbyteorder("=")):
-            return found, there
-        return home.of_numpy(library.to_numpy(found)), there
+        rows = ends if self._kept is None else home.rows(self._kept, ends)
+        return _Picked(values, rows, there), None
+
+    def _ranked(self, values, found, there):
+        """The values that ranks stand for."""
+        found = self._to_numpy(found)
+        found = found if there is None else np.where(there, found, 0)
+        rows = values.ranked[found] if len(values.ranked) else np.zeros(len(found), INT64)
+        return _Picked(values, rows, there), None
 
     def _reduced(self, values, how):
         home, given = self._library, values.given
+        if not values.plain() and values.ranked is None and how in ("sum", "mean"):
+            return self._of_durations(values, how)
         column, number, bits = self._input(values)
         found, counts = self._groups.reduce(home.place(), column, number, _REDUCTIONS[how], bits)
         there = None if counts is None else self._there(counts)
@@ -592,25 +688,55 @@ class GroupBy:
             result = _SUMS.get(made.kind, given)
         else:
             result = given
+        if values.ranked is not None:
+            return self._ranked(values, home.adopt(found, made), there)
         if not values.plain():
-            found = values.library.adopt(found, made)
-            if how == "sum":
-                self._expect_durations(found, column, number, bits, counts)
-            if how == "mean":
-                found = np.rint(found if there is None else np.where(there, found, 0)).astype(INT64)
-            return values.of_numbers(found, there)
+            return values.of_numbers(values.library.adopt(found, made), there)
         found = (home.computed if how in ("sum", "mean", "product") else home.adopt)(found, made)
         return self._converted(found, made, result), there
 
-    def _expect_durations(self, sums, column, number, bits, counts):
-        """Raises an OverflowError if sums of durations have wrapped around."""
-        home = self._library
-        means, _ = self._groups.reduce(home.place(), column, number, _REDUCTIONS["mean"], bits)
+    def _whole_sums(self, values, digits):
+        """Exact sums of whole numbers, as int64 or objects, and how many there are. `digits`: arrays of 32
+        bits of each as int64, the least ones first, of which only the last are signed."""
+        home, bits, parts = self._library, self._bits(values.there), []
+        for array in digits:
+            column = values.library.column(array)
+            found, counts = self._groups.reduce(home.place(), column, NUMBERS[INT64], _REDUCTIONS["sum"], bits)
+            parts.append(self._to_numpy(home.adopt(found, INT64)).view(UINT64))
+        parts[-1] = parts[-1].view(INT64)
         counts = self.count() if counts is None else home.adopt(counts, INT64)
-        means, counts, sums = map(self._to_numpy, (home.adopt(means, FLOAT64), counts, sums))
-        apart = np.abs(means * counts - sums)
-        if (apart > 2.0**62).any() or (sums == -(2**63)).any():
+        if len(parts) == 2:
+            low, high = parts
+            high = high + (low >> np.uint64(32)).view(INT64)
+            if ((high >= -(2**31)) & (high < 2**31)).all():
+                return (high << 32) | (low & np.uint64(2**32 - 1)).view(INT64), self._to_numpy(counts)
+        total = sum(part.astype(object) * 2 ** (32 * i) for i, part in enumerate(parts))
+        return total, self._to_numpy(counts)
+
+    def _of_durations(self, values, how):
+        """Exact sums and means of durations; these are rounded to whole ones, halves to even ones."""
+        array = values.array
+        found, counts = self._whole_sums(values, [array & 0xFFFFFFFF, array >> 32])
+        there = None if bool((counts > 0).all()) else counts > 0
+        if how == "mean":
+            counts = np.maximum(counts, 1)
+            found, rest = found // counts, found % counts
+            found = found + ((2 * rest > counts) | ((2 * rest == counts) & (found % 2 == 1)))
+        if found.dtype == object and not all(abs(each) < 2**63 for each in found) or (found == -(2**63)).any():
             raise OverflowError("roost.GroupBy.sum: a sum of durations beyond 2^63 of their unit")
+        there = there if there is None or isinstance(values.array, np.ndarray) else self._library.of_numpy(there)
+        return values.of_numbers(values.library.of_numpy(found.astype(INT64)), there)
+
+    def _sums_of_decimals(self, values):
+        """Exact sums of decimals, as objects."""
+        halves = values.array.view(INT64).reshape(-1, 2)
+        digits = [np.ascontiguousarray(halves[:, i // 2] >> 32 * (i % 2)) for i in range(4)]
+        digits[:3] = [each & 0xFFFFFFFF for each in digits[:3]]
+        sums, counts = self._whole_sums(values, digits)
+        if any(abs(each) >= 10**38 for each in sums):
+            raise OverflowError("roost.GroupBy.sum: a sum of decimals of more than 38 digits")
+        found = np.array([*(decimal_of(int(each), values.scale) for each in sums), None], object)[:-1]
+        return found, None if (counts > 0).all() else counts > 0
 
     def _converted(self, found, made, result):
         """Numbers that C++ made, converted to the type of the result."""
@@ -662,6 +788,8 @@ class GroupBy:
         if how == "nunique":
             return home.adopt(distinct, INT64), None
         there = None if values.there is None else self._there(distinct)
+        if values.ranked is not None:
+            return self._ranked(values, home.adopt(found, values.dtype), there)
         if not values.plain():
             return values.of_numbers(values.library.adopt(found, values.dtype), there)
         return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), there
@@ -679,7 +807,7 @@ class GroupBy:
         return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), offsets
 
 
-def group_by(keys, by=None, *, dropna=False):
+def group_by(keys, by=None, *, dropna=False, skipna=None):
     """Groups rows by key: ``roost.group_by(customers).sum(amounts)``.
 
     Parameters
@@ -691,6 +819,9 @@ def group_by(keys, by=None, *, dropna=False):
     dropna : bool
         Whether to leave out rows whose key is null, NaN or NaT in any of its columns. Otherwise these are
         keys like any others.
+    skipna : bool or None
+        Whether NaNs among values are skipped, as nulls are, by all methods but `first` and `last`. By
+        default this is so for frames of pandas, which have NaN for nulls.
 
     Returns
     -------
@@ -709,4 +840,15 @@ def group_by(keys, by=None, *, dropna=False):
     chosen = keys if by is None else columns_named(keys, by, what, "by")
     encoded = encode_columns(chosen, what, drops=flag(dropna, what, "dropna"))
     check_rows(encoded.n, INT64, what)
-    return GroupBy(encoded, None if encoded.kind.frames is None else keys)
+    skips = encoded.kind.frames is Pandas if skipna is None else flag(skipna, what, "skipna")
+    return GroupBy(encoded, None if encoded.kind.frames is None else keys, skips)
+
+
+def _described(column):
+    """The type of a column of values, and its shape."""
+    if isinstance(column, DeviceColumn):
+        return f"Arrow's type {column.type!r} on {column.device}"
+    if column.unit or column.array is None:
+        return column.unit or "this type"
+    shape = tuple(column.array.shape)
+    return f"type {column.type}" + (f" and shape {shape}" if len(shape) > 1 else "")

@@ -25,11 +25,41 @@ using lists_of = typename grouping<Place>::lists;
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
+/// A number as the sum of two floats. Means that are rounded to one would lose what is far smaller than they
+/// are: the deviations from them.
+struct twofold {
+  double high = 0, low = 0;
+
+  static ROOST_FN twofold sum(double a, double b) {
+    const double rounded = a + b, added = rounded - a;
+    if (!(rounded - rounded == 0)) return {rounded, 0};  // infinite
+    return {rounded, (a - (rounded - added)) + (b - added)};
+  }
+  template <class T>
+  static ROOST_FN twofold of(T value) {
+    if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {  // more digits than a float has
+      return sum(static_cast<double>(value >> 32) * 4294967296.0, static_cast<double>(value & 0xffffffff));
+    } else {
+      return {static_cast<double>(value), 0};
+    }
+  }
+  friend ROOST_FN twofold operator+(const twofold& a, double b) {
+    const twofold both = sum(a.high, b);
+    return {both.high, both.low + a.low};
+  }
+  friend ROOST_FN double operator-(const twofold& a, const twofold& b) {
+    const twofold apart = sum(a.high, -b.high);
+    return apart.high + (apart.low + (a.low - b.low));
+  }
+};
+
 /// n values, represented by their mean and the sum of the squared deviations from it.
 struct moments {
-  double n = 0, mean = 0, squares = 0;
+  double n = 0;
+  twofold mean;
+  double squares = 0;
 
-  /// The moments of both (Chan, Golub and LeVeque 1979): no precision is lost if the mean is large.
+  /// The moments of both (Chan, Golub and LeVeque 1979).
   friend ROOST_FN moments operator+(const moments& a, const moments& b) {
     if (a.n == 0 || b.n == 0) return a.n == 0 ? b : a;
     const double n = a.n + b.n, share = b.n / n, apart = b.mean - a.mean;
@@ -39,7 +69,8 @@ struct moments {
 
 /// The same for pairs, with the sum of the products.
 struct comoments {
-  double n = 0, x = 0, y = 0;  // means
+  double n = 0;
+  twofold x, y;  // means
   double x_squares = 0, y_squares = 0, products = 0;
 
   friend ROOST_FN comoments operator+(const comoments& a, const comoments& b) {
@@ -55,36 +86,43 @@ struct comoments {
 };
 
 /// The moments of one value; the variance of an infinite one is NaN.
-ROOST_FN moments moments_of(double value) { return {1, value, value - value}; }
+ROOST_FN moments moments_of(const twofold& value) { return {1, value, value.high - value.high}; }
+
+ROOST_FN twofold twofold_at(const values_of_rows& x, std::size_t row) {
+  return detail::with_number(x.type, [&]<class T>(T) { return twofold::of(x.get<T>(row)); });
+}
 
 struct load_moments {
   values_of_rows x;
   const moments* block(std::size_t first, std::size_t n, moments* buffer) const {
-    x.convert(first, n, buffer, [](auto value) { return moments_of(static_cast<double>(value)); });
+    x.convert(first, n, buffer, [](auto value) { return moments_of(twofold::of(value)); });
     for (std::size_t k = 0; x.valid != nullptr && k < n; ++k) {
       if (!x.has(first + k)) buffer[k] = {};
     }
     return buffer;
   }
   ROOST_FN moments operator()(std::size_t row) const {
-    return x.has(row) ? moments_of(x.as_double(row)) : moments();
+    return x.has(row) ? moments_of(twofold_at(x, row)) : moments();
   }
 };
 struct load_comoments {
   values_of_rows x, y;
   ROOST_FN comoments operator()(std::size_t row) const {
-    return x.has(row) ? of(x.as_double(row), y.as_double(row)) : comoments();
+    return x.has(row) ? of(twofold_at(x, row), twofold_at(y, row)) : comoments();
   }
   const comoments* block(std::size_t first, std::size_t n, comoments* buffer) const {
-    double of_x[detail::few_rows::block], of_y[detail::few_rows::block];
-    const auto as_double = [](auto value) { return static_cast<double>(value); };
-    x.convert(first, n, of_x, as_double);
-    y.convert(first, n, of_y, as_double);
+    twofold of_x[detail::few_rows::block], of_y[detail::few_rows::block];
+    const auto convert = [](auto value) { return twofold::of(value); };
+    x.convert(first, n, of_x, convert);
+    y.convert(first, n, of_y, convert);
     for (std::size_t k = 0; k < n; ++k) buffer[k] = x.has(first + k) ? of(of_x[k], of_y[k]) : comoments();
     return buffer;
   }
   /// The spread of an infinite value is NaN.
-  static ROOST_FN comoments of(double a, double b) { return {1, a, b, a - a, b - b, (a - a) + (b - b)}; }
+  static ROOST_FN comoments of(const twofold& x, const twofold& y) {
+    const double a = x.high, b = y.high;
+    return {1, x, y, a - a, b - b, (a - a) + (b - b)};
+  }
 };
 
 /// The variance or standard deviation from the moments of a group of n values; NaN for too few.
@@ -400,10 +438,14 @@ struct put_quantile {
     if (!(apart - apart == 0)) return a * (1 - part) + b * part;  // too far apart, or infinite
     return part < 0.5 ? a + apart * part : b - apart * (1 - part);
   }
+  /// Exactly, rounded down: the product has 128 bits.
   static ROOST_FN std::int64_t between(std::int64_t a, std::int64_t b, double part) {
     const auto apart = static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
-    const std::uint64_t step =
-        part == 0.5 ? apart / 2 : static_cast<std::uint64_t>(static_cast<double>(apart) * part);
+    const auto bits = bits_of<double, std::uint64_t>(part), shift = 1075 - (bits >> 52);  // at least 53
+    const auto product = split_hash(apart, (bits & 0xfffffffffffff) | 1ull << 52);
+    const std::uint64_t step = shift < 64    ? product.digit << (64 - shift) | product.rest >> shift
+                               : shift < 128 ? product.digit >> (shift - 64)
+                                             : 0;
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + step);
   }
   template <class Result, class T>

@@ -43,10 +43,6 @@ struct values_of_rows {
       return static_cast<const T*>(values)[i];
     }
   }
-  ROOST_FN double as_double(std::size_t i) const {
-    if (type == column_type::f8) return get<double>(i);
-    return detail::with_number(type, [&]<class T>(T) { return static_cast<double>(get<T>(i)); });
-  }
   /// target[k] = f(value of row first + k), on the host; the type is chosen once.
   template <class Target, class F>
   void convert(std::size_t first, std::size_t n, Target* target, const F& f) const {

@@ -9,8 +9,25 @@ from .arrow import DeviceColumn, DeviceTable, take_device
 from .exact import convert
 
 
-def _bools(values, there):
-    return [True] * len(values) if there is None else there
+def _listed(values, there):
+    """Texts or objects as a list, with None for nulls; None for numbers and dates."""
+    if values.dtype.kind in "biufcmM":
+        return None
+    values = values.tolist()
+    return values if there is None else [v if is_there else None for v, is_there in zip(values, there)]
+
+
+def _in_unit(values, units):
+    """Dates or durations in the first of some units that has them all, the coarsest one first; in the last
+    one, or an OverflowError, if none has. Others as they are."""
+    kind = values.dtype.kind
+    if kind not in "mM":
+        return values
+    types = [np.dtype(f"{kind}8[{unit}]") for unit in units.split() if kind == "M" or unit != "D"]
+    if values.dtype in types:
+        return values
+    fitting = (t for t in types[:-1] if np.can_cast(values.dtype, t, "safe"))
+    return convert(values, next(fitting, types[-1]), "roost")
 
 
 def _float_has(values):
@@ -18,19 +35,6 @@ def _float_has(values):
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
         return True
     return not ((values > 2**53) | (values < -(2**53) if values.dtype.kind == "i" else False)).any()
-
-
-def _in_unit(values, *units):
-    """Dates, which may also be days, or durations in a unit that a library has."""
-    kind = values.dtype.kind
-    units = (*units, "D") if kind == "M" and np.datetime_data(values.dtype)[0] in "YMWD" else units
-    if kind not in "mM" or np.datetime_data(values.dtype) in [(unit, 1) for unit in units]:
-        return values
-    return convert(values, np.dtype(f"{kind}8[{units[-1]}]"), "roost")
-
-
-def _or_none(value, is_there):
-    return value if is_there else None
 
 
 class Rows:
@@ -158,20 +162,25 @@ class Pandas:
         return times.dt.tz_localize("UTC").dt.tz_convert(zone)
 
     @staticmethod
-    def result(values, there, given):
-        """What was computed as a column; `given`: of which column. Columns that have no nulls have NaN."""
+    def result(values, there, given, zone=None, scale=None):
+        """What was computed as a column. `given`: of which column of the library, or None; `zone`: that of
+        instants, `scale`: that of decimals. Where numpy's types have no null, pandas' types that have one."""
         pandas, dtype = sys.modules["pandas"], getattr(given, "dtype", None)
         if isinstance(dtype, pandas.ArrowDtype):
-            return _in_pandas(Arrow.result(values, there, given))
-        if values.dtype.kind in "OUST":
-            values = values if there is None else np.where(there, values.astype(object), None)
-            return pandas.Series(values, copy=False)
-        if getattr(dtype, "numpy_dtype", None) is not None and values.dtype.kind in "biuf":
+            return _in_pandas(Arrow.result(values, there, None, zone, scale))
+        listed, values = _listed(values, there), _in_unit(values, "s ms us ns")
+        if listed is not None:
+            return pandas.Series(listed, dtype=object if scale is not None else None)
+        kind = values.dtype.kind
+        nullable = getattr(dtype, "numpy_dtype", None) is not None
+        if kind in "biuf" and (nullable or (there is not None and kind != "f")):
             mask = np.zeros(len(values), np.bool_) if there is None else ~there
-            return pandas.Series(
-                pandas.array(values[:0]).dtype.construct_array_type()(values, mask), copy=False
-            )
-        return pandas.Series(values if there is None else np.where(there, values, np.nan), copy=False)
+            made = pandas.array(values[:0]).dtype.construct_array_type()
+            return pandas.Series(made(values, mask), copy=False)
+        if kind in "fc" and there is not None:
+            values = np.where(there, values, np.nan)
+        made = pandas.Series(values, copy=False)
+        return made if zone is None else Pandas.in_zone(made, zone)
 
     @staticmethod
     def cast(made, column):
@@ -221,14 +230,15 @@ class Polars:
         return polars.concat([part.to_frame("k") for part in parts], how="vertical_relaxed").to_series()
 
     @staticmethod
-    def result(values, there, given):
-        polars = sys.modules["polars"]
-        if values.dtype == object:
-            return polars.Series([*map(_or_none, values, _bools(values, there))])
-        made = polars.Series(_in_unit(values, "ns", "us", "ms"))
-        return (
-            made if there is None else polars.select(polars.when(polars.Series(there)).then(made)).to_series()
-        )
+    def result(values, there, given, zone=None, scale=None):
+        polars, listed = sys.modules["polars"], _listed(values, there)
+        if listed is not None:
+            return polars.Series(listed, dtype=None if scale is None else polars.Decimal(38, scale))
+        made = polars.Series(_in_unit(values, "D ms us ns"))
+        made = made if zone is None else Polars.in_zone(made, str(zone))
+        if there is None:
+            return made
+        return polars.select(polars.when(polars.Series(there)).then(made)).to_series()
 
     @staticmethod
     def cast(made, column):
@@ -310,7 +320,7 @@ class Arrow:
 
     @staticmethod
     def of_type(values, there, kind):
-        values, mask = _in_unit(values, "ns", "us", "ms", "s"), None if there is None else ~there
+        values, mask = _in_unit(values, "D s ms us ns"), None if there is None else ~there
         return sys.modules["pyarrow"].array(values, type=kind, mask=mask, from_pandas=False)
 
     @staticmethod
@@ -335,17 +345,16 @@ class Arrow:
         return times.cast(sys.modules["pyarrow"].timestamp(times.type.unit, zone))
 
     @staticmethod
-    def result(values, there, given):
-        if values.dtype == object:
-            return sys.modules["pyarrow"].array([*map(_or_none, values, _bools(values, there))])
-        return Arrow.of_type(values, there, None)
+    def result(values, there, given, zone=None, scale=None):
+        pa, listed = sys.modules["pyarrow"], _listed(values, there)
+        if listed is not None:
+            return pa.array(listed, None if scale is None else pa.decimal128(38, scale))
+        made = Arrow.of_type(values, there, None)
+        return made if zone is None else Arrow.in_zone(made, str(zone))
 
     @staticmethod
     def cast(made, column):
-        pa, kind = sys.modules["pyarrow"], column.type
-        if not pa.types.is_dictionary(kind):
-            return made.cast(kind)
-        return made.cast(kind.value_type).dictionary_encode().cast(kind)
+        return made.cast(column.type)
 
     @staticmethod
     def objects(column):
@@ -458,13 +467,58 @@ def of_capsules(x):
     return pa.Table.from_struct_array(column) if pa.types.is_struct(column.type) else column
 
 
-def _of_column(column):
-    return next(frames for name, frames in _COLUMNS if type(column).__module__.split(".")[0] == name)
+def frames_of_column(column):
+    """Pandas, Polars, Arrow or Device for columns of these; None for anything else."""
+    library = type(column).__module__.split(".")[0]
+    return next((frames for name, frames in _COLUMNS if library == name), None)
+
+
+def readable(x):
+    """A column of Arrow, or of Arrow in pandas, without run ends, and without dictionaries of views or
+    instants: pyarrow reads some types only. Anything else as it is."""
+    frames = frames_of_column(x)
+    column = x if frames is Arrow else getattr(getattr(x, "array", x), "_pa_array", None)
+    if frames not in (Arrow, Pandas) or column is None:
+        return x
+    known = getattr(column.type, "value_type", None)
+    made = decoded(column, str(known).endswith("_view") or getattr(known, "tz", None) is not None)
+    return x if made is column else made
+
+
+def is_there(x):
+    """For each value of a column, or of an array of objects, whether it is not null; None: x is neither."""
+    frames = frames_of_column(x)
+    if type(x) is np.ndarray and x.dtype == object:
+        missing = [v is None or type(v).__name__ == "NAType" or (v != v) is True for v in x]
+        return ~np.array(missing, np.bool_)
+    if frames is Pandas:
+        return ~np.asarray(x.isna(), np.bool_)
+    if frames is Polars:
+        return x.is_not_null().to_numpy()
+    return np.asarray(decoded(x).is_valid(), np.bool_) if frames is Arrow else None
+
+
+def in_utc(x):
+    """A column of instants of a time zone as one without a zone, in UTC, and the zone; others and None."""
+    frames, kind = frames_of_column(x), getattr(x, "dtype", getattr(x, "type", None))
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    zone = getattr(kind, "tz", None) or getattr(kind, "time_zone", None)
+    known = getattr(getattr(kind, "categories", None), "tz", None)
+    if frames is Pandas and known is not None:
+        return sys.modules["pandas"].Series(x).cat.rename_categories(x.dtype.categories.tz_convert(None)), known
+    if zone is None or frames is None:
+        return x, None
+    if frames is Polars:
+        return x.dt.convert_time_zone("UTC").dt.replace_time_zone(None), zone
+    if frames is Pandas and kind is x.dtype:
+        return sys.modules["pandas"].Series(x).dt.tz_convert(None), zone
+    column = x if frames is Arrow else getattr(x, "array", x)._pa_array
+    return column.cast(sys.modules["pyarrow"].timestamp(kind.unit)), zone
 
 
 def take_rows(column, rows):
     """The values of some rows of a column, as its library has them."""
-    return _of_column(column).take(column, rows)
+    return frames_of_column(column).take(column, rows)
 
 
 def zone_of(column):
@@ -479,7 +533,7 @@ def zone_of(column):
 
 def objects_at(column, rows):
     """The same as objects of Python."""
-    return _of_column(column).objects(take_rows(column, rows))
+    return frames_of_column(column).objects(take_rows(column, rows))
 
 
 def column_named(frame, name, what):

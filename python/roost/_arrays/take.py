@@ -129,10 +129,9 @@ def _no_nat(array, what):
 
 def _from_arrow(column, what):
     pa = sys.modules["pyarrow"]
+    column = decoded(column)
     no_nulls("the Arrow column", column.null_count, what)
     dtype = column.type
-    if pa.types.is_dictionary(dtype) or pa.types.is_run_end_encoded(dtype):
-        return _from_arrow(decoded(column), what)  # its values may be null
     if isinstance(dtype, pa.BaseExtensionType):
         raise TypeError(f"{what}: an Arrow column of type {dtype}; pass its storage")
     if pa.types.is_timestamp(dtype) and dtype.tz is not None:

@@ -129,7 +129,7 @@ def _of_unit(values, unit, what):
     pa = sys.modules["pyarrow"]
     if unit == _TIMES:
         return take_column(pa.array(values, pa.time64("ns")), what)
-    scale = int(unit.removeprefix(_DECIMALS))
+    scale = scale_of(unit)
     try:
         words = [_scaled(value, scale).to_bytes(16, "little", signed=True) for value in values]
     except (OverflowError, ValueError):
@@ -159,7 +159,7 @@ def one_of_unit(value, unit, what):
     known = not isinstance(value, (numbers.Number, np.bool_)) or isinstance(value, decimal.Decimal)
     if known or not unit.startswith(_DECIMALS):
         return value
-    scale = int(unit.removeprefix(_DECIMALS))
+    scale = scale_of(unit)
     try:
         if isinstance(value, (np.bool_, np.integer)):
             value = int(value)
@@ -168,7 +168,17 @@ def one_of_unit(value, unit, what):
         scaled = 2**127
     if not -(2**127) <= scaled < 2**127:
         raise OverflowError(f"{what}: {shown(value)} is none of the {unit}")
-    return decimal.Decimal((scaled < 0, tuple(map(int, str(abs(scaled)))), -scale))
+    return decimal_of(scaled, scale)
+
+
+def decimal_of(number, scale):
+    """A decimal of a whole number of its least digits; Python's arithmetic would round it."""
+    return decimal.Decimal((number < 0, tuple(map(int, str(abs(number)))), -scale))
+
+
+def scale_of(unit):
+    """The scale of a unit of decimals; None for others."""
+    return int(unit.removeprefix(_DECIMALS)) if unit and unit.startswith(_DECIMALS) else None
 
 
 def of_values(values, unit, what):
