@@ -1,7 +1,7 @@
 # Finds nvcc and a GPU. Sets
 #   ROOST_HAS_CUDA  CUDA is on: .cu sources are compiled
 #   ROOST_HAS_GPU   this machine can also run them
-#   ROOST_ONLY_PTX  they are only checked, which takes half of the time: no program but roost_with_cuda has them
+#   ROOST_ONLY_PTX  they are only checked, which takes half of the time: only roost_with_cuda has them
 #   ROOST_COMPRESS  the option of nvcc for small programs
 
 set(ROOST_CUDA AUTO CACHE STRING

@@ -42,8 +42,8 @@ function(roost_only_checked target)
   endforeach()
 endfunction()
 
-# roost_batches(result name SIZE source...): files that compile so many CUDA sources each: they share headers and
-# instances.
+# roost_batches(result name SIZE source...): files that compile so many CUDA sources each: they share headers
+# and instances.
 function(roost_batches result name size)
   set(files)
   list(LENGTH ARGN left)
