@@ -100,7 +100,8 @@ struct build_unparted {
   }
   template <class Team>
   void operator()(const Team&, std::size_t, std::byte* memory) const {
-    scratch_of(*this, memory).run(*counts);
+    scratch_memory all(memory);  // scratch_of would be for GPUs, too
+    scratch(all).run(*counts);
   }
 };
 
@@ -120,7 +121,8 @@ struct fill_units {
     const auto region = static_cast<std::uint32_t>(source.from + index);
     const std::uint64_t count = source.count(region);
     if (count > no_owner) return add_to(*source.counts, false, 0);
-    auto [units, fill] = scratch_of(*this, memory);
+    scratch_memory all(memory);
+    auto [units, fill] = scratch(all);
     fill.table = table.with_region_at(region, units);
     fill.items = source.first(region);
     fill.count = static_cast<std::uint32_t>(count);
