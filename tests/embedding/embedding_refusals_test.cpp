@@ -104,13 +104,17 @@ void expect_refusals_of(const roost::embedding_options& options) {
   }
   const table from = make(test_place());
   const auto all = from.entries(test_place());
+  memory_of<std::byte> rows(test_place(), all.slots.size() * from.row_bytes());
+  from.copy_rows(test_place(), all.slots.span(), rows.span());
   for (const bool same_slots : {false, true}) {
     SCOPED_TRACE(same_slots ? "restore, same slots" : "restore");
     expect_refusals(
         refused::changes_nothing, [&](const place_type& place) { return table(place, options); },
         [&](const place_type& place, table& t) {
           memory_of<u32> slots(test_place(), all.ids.size());
-          if (t.size(test_place()) == 0) t.restore(place, all, same_slots, slots.span());
+          if (t.size(test_place()) != 0) return;
+          t.restore(place, all, same_slots, slots.span());
+          t.write_rows(test_place(), slots.span(), rows.span());
         },
         state);
   }
