@@ -585,7 +585,7 @@ def test_tensors():
     assert roost.unique(keys, sorted=True).tolist() == [5, 2**63, most]
     wide, real = torch.tensor([2**53 + 1]), torch.tensor([2.0**53], dtype=torch.float64)
     refused(TypeError, lambda: roost.isin(wide, real), "common type")
-    refused(TypeError, lambda: roost.join(real, wide), "common type")
+    assert len(roost.join(real, wide)[0]) == 0 and len(roost.join(real, wide - 1)[0]) == 1
     for table in (roost.Set(real), roost.Index(real), roost.Map(real, real)):
         refused(TypeError, lambda: table.contains(wide), "convert")
     refused(TypeError, lambda: roost.ConcurrentMap("i8", "f8", like=wide).insert(wide, wide), "convert")
@@ -633,18 +633,6 @@ def test_types_of_ml_dtypes(name):
     found = roost.Map(np.arange(3), x).find(np.arange(3))
     assert found.dtype == x.dtype and found.tolist() == x.tolist()
     refused(TypeError, lambda: roost.unique(x), name)
-
-
-def test_masked_arrays_of_astropy():
-    table, masked = pytest.importorskip("astropy.table"), pytest.importorskip("astropy.utils.masked")
-    for values in ([3, 1, 3], ["a", "b", "a"]):
-        for mask in (None, [False, True, False]):
-            column, plain = table.MaskedColumn(values, mask=mask), np.ma.array(values, mask=mask)
-            assert roost.unique(column, sorted=True).tolist() == roost.unique(plain, sorted=True).tolist()
-            assert roost.Index(column).get_indexer(plain).tolist() == [0, 1, 0]
-    x = masked.Masked(np.array([3, 1, 3]), mask=[False, True, False])  # which is no np.ma.MaskedArray
-    for call in (roost.unique, lambda x: roost.Map([1, 2, 3], x), lambda x: roost.gather(x, [0])):
-        refused(TypeError, lambda: call(x), "masked")
 
 
 def test_misuse_has_clear_messages(tmp_path):
