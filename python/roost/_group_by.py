@@ -196,14 +196,16 @@ class GroupBy:
     you call the methods. This order is the same on every run for the same calls; another object with the same
     keys may have a different one. Methods take one or several arrays of values, with one value per row, and
     return an array of results for each. Values are integers, bools and floats of 2, 4 or 8 bytes. `count`,
-    `first` and `last` also take any other values; `min`, `max`, `nunique` and `mode` also take texts, dates
-    and durations; `median`, `quantile`, `nlargest` and `nsmallest` also dates and durations; `sum` and `mean`
-    also durations.
+    `first` and `last` also take any other values; `min`, `max`, `nunique` and `mode` also take texts,
+    decimals, dates and durations; `median`, `quantile`, `nlargest` and `nsmallest` also dates and durations;
+    `sum` also decimals and durations, and `mean` durations.
 
     Null values are skipped: those of numpy masked arrays, of nullable columns of pandas, Arrow and polars,
     and NaT. If a key has no value, its result is null, in a numpy masked array or as NaT. If the values have
     no nulls, results are plain arrays. For Arrow columns in device memory, results with nulls are such
-    columns, too. NaN is a value: sums, means, extremes, medians and quantiles of values with a NaN are NaN.
+    columns, too. NaN is a value, unless `group_by` skips it: sums, means, extremes, medians and quantiles of values with
+    a NaN are NaN. No integer, decimal or date is rounded: results of frames of pandas with nulls are of a
+    nullable type, such as `Int64`.
 
     For the same input, results are the same on every run, floats included: the order of additions depends
     only on the number of values.
@@ -422,7 +424,9 @@ class GroupBy:
         found, there = self._made(how, values, option, nulls=True)
         if isinstance(found, _Picked) and mine:
             rows = self._to_numpy(found.rows)
-            rows = rows if found.there is None or how in ("first", "last") else np.where(found.there, rows, -1)
+            rows = (
+                rows if found.there is None or how in ("first", "last") else np.where(found.there, rows, -1)
+            )
             return frames.take(given, rows)
         found, there = self._read(found, there)
         if found.ndim != 1:
@@ -514,7 +518,9 @@ class GroupBy:
         values = _DeviceValues(column) if isinstance(column, DeviceColumn) else _Values(column, zone)
         allowed = values.allowed()
         if allowed is not None and how not in allowed:
-            raise TypeError(f"{what}: values of {_described(column)} have only {', '.join(allowed)}; {_ADVICE}")
+            raise TypeError(
+                f"{what}: values of {_described(column)} have only {', '.join(allowed)}; {_ADVICE}"
+            )
         if len(column) != self._given:
             raise ValueError(
                 f"{what}: {plural(self._given, 'key')} but {plural(len(column), 'value')}; give one value "
@@ -552,7 +558,9 @@ class GroupBy:
         if there is None:
             return found
         found, missing = self._to_numpy(found), ~self._to_numpy(there)
-        return np.ma.MaskedArray(found, np.broadcast_to(missing.reshape(-1, *[1] * (found.ndim - 1)), found.shape))
+        return np.ma.MaskedArray(
+            found, np.broadcast_to(missing.reshape(-1, *[1] * (found.ndim - 1)), found.shape)
+        )
 
     def _read(self, found, there):
         """A result as an array, and where it is not null."""
@@ -701,7 +709,9 @@ class GroupBy:
         home, bits, parts = self._library, self._bits(values.there), []
         for array in digits:
             column = values.library.column(array)
-            found, counts = self._groups.reduce(home.place(), column, NUMBERS[INT64], _REDUCTIONS["sum"], bits)
+            found, counts = self._groups.reduce(
+                home.place(), column, NUMBERS[INT64], _REDUCTIONS["sum"], bits
+            )
             parts.append(self._to_numpy(home.adopt(found, INT64)).view(UINT64))
         parts[-1] = parts[-1].view(INT64)
         counts = self.count() if counts is None else home.adopt(counts, INT64)
@@ -722,9 +732,15 @@ class GroupBy:
             counts = np.maximum(counts, 1)
             found, rest = found // counts, found % counts
             found = found + ((2 * rest > counts) | ((2 * rest == counts) & (found % 2 == 1)))
-        if found.dtype == object and not all(abs(each) < 2**63 for each in found) or (found == -(2**63)).any():
+        if (
+            found.dtype == object
+            and not all(abs(each) < 2**63 for each in found)
+            or (found == -(2**63)).any()
+        ):
             raise OverflowError("roost.GroupBy.sum: a sum of durations beyond 2^63 of their unit")
-        there = there if there is None or isinstance(values.array, np.ndarray) else self._library.of_numpy(there)
+        there = (
+            there if there is None or isinstance(values.array, np.ndarray) else self._library.of_numpy(there)
+        )
         return values.of_numbers(values.library.of_numpy(found.astype(INT64)), there)
 
     def _sums_of_decimals(self, values):

@@ -245,7 +245,9 @@ def test_tensors_without_memory_are_refused(device):
     calls = [roost.unique, roost.Set(keys).contains, roost.torch.Table(2, 10, device=device).find]
     calls += [lambda x: roost.Map(keys, x), lambda x: roost.gather(x, keys), lambda x: roost.gather(keys, x)]
     for way, call in itertools.product(ways[:-1], calls):
-        with pytest.raises(TypeError, match="without memory of its own.*that it stands for$|of int64 or int32$"):
+        with pytest.raises(
+            TypeError, match="without memory of its own.*that it stands for$|of int64 or int32$"
+        ):
             way(call)
 
 

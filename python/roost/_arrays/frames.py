@@ -505,7 +505,9 @@ def in_utc(x):
     zone = getattr(kind, "tz", None) or getattr(kind, "time_zone", None)
     known = getattr(getattr(kind, "categories", None), "tz", None)
     if frames is Pandas and known is not None:
-        return sys.modules["pandas"].Series(x).cat.rename_categories(x.dtype.categories.tz_convert(None)), known
+        return sys.modules["pandas"].Series(x).cat.rename_categories(
+            x.dtype.categories.tz_convert(None)
+        ), known
     if zone is None or frames is None:
         return x, None
     if frames is Polars:
