@@ -526,6 +526,149 @@ TEST(mesh, reads_amf) {
   expect_refused(".amf", "PK\3\4", {"no ZIP archive"});
 }
 
+/// A tetrahedron of volume 1/6 in glTF, with the transform and more of a node, and what else the file has.
+struct gltf {
+  static std::string base64(const std::string& bytes) {
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string result;
+    for (std::size_t bit = 0; bit < 8 * bytes.size(); bit += 6) {
+      const auto word = static_cast<unsigned char>(bytes[bit / 8]) << 8 |
+                        (bit / 8 + 1 < bytes.size() ? static_cast<unsigned char>(bytes[bit / 8 + 1]) : 0);
+      result += digits[(word >> (10 - bit % 8)) & 63];
+    }
+    return result + std::string((4 - result.size() % 4) % 4, '=');
+  }
+  template <class T>
+  static std::string bytes(std::initializer_list<T> values) {
+    return {reinterpret_cast<const char*>(std::data(values)), values.size() * sizeof(T)};
+  }
+  /// Accessor 0: positions, 1: corners, 2: an identity matrix, 3: joints, 4: weights, 5: two places.
+  static std::string text(const std::string& node = "", const std::string& more = "",
+                          const std::string& primitive = "") {
+    const auto data = bytes<float>({0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}) +
+                      bytes<std::uint16_t>({0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2}) +
+                      bytes<float>({1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 7, 0, 0, 1}) + std::string(16, '\0') +
+                      bytes<float>({1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}) +
+                      bytes<float>({5, 0, 0, 0, 5, 0});
+    std::string views, accessors;
+    const auto add = [&](int at, int size, int type, int count, const std::string& kind) {
+      const auto n = std::to_string(views.empty() ? 0 : std::ranges::count(views, '{'));
+      views += (views.empty() ? "" : ",") + std::string("{'buffer':0,'byteOffset':") + std::to_string(at) +
+               ",'byteLength':" + std::to_string(size) + "}";
+      accessors += (accessors.empty() ? "" : ",") + std::string("{'bufferView':") + n +
+                   ",'componentType':" + std::to_string(type) + ",'count':" + std::to_string(count) +
+                   ",'type':'" + kind + "'}";
+    };
+    add(0, 48, 5126, 4, "VEC3");
+    add(48, 24, 5123, 12, "SCALAR");
+    add(72, 64, 5126, 1, "MAT4");
+    add(136, 16, 5121, 4, "VEC4");
+    add(152, 64, 5126, 4, "VEC4");
+    add(216, 24, 5126, 2, "VEC3");
+    auto all = "{'asset':{'version':'2.0'},'scene':0,'scenes':[{'nodes':[0]}],'nodes':[{'mesh':0" + node +
+               "}],'meshes':[{'primitives':[{'attributes':{'POSITION':0" +
+               (primitive.empty() ? "},'indices':1" : primitive) + "}]}],'accessors':[" + accessors +
+               "],'bufferViews':[" + views + "],'buffers':[{'byteLength':" + std::to_string(data.size()) +
+               ",'uri':'data:;base64," + base64(data) + "'}]" + more + "}";
+    std::ranges::replace(all, '\'', '"');
+    return all;
+  }
+  static tools::mesh read(const std::string& text) {
+    const file f(".gltf", text);
+    return tools::read_mesh(f.path());
+  }
+};
+
+TEST(mesh, reads_gltf) {
+  using g = gltf;
+  const auto whole = g::read(g::text());
+  EXPECT_EQ(volume6(whole), 1);
+  EXPECT_EQ(whole.unit.name, "meter");
+  EXPECT_EQ(volume6(g::read(g::text(",'scale':[2,-1,1]"))), 2) << "mirrored";
+  EXPECT_EQ(bounds_of(g::read(g::text(",'translation':[0,0,3],'scale':[1,1,2]"))).high,
+            (tools::vec3{1, 1, 5}));
+  EXPECT_EQ(bounds_of(g::read(g::text(",'matrix':[0,1,0,0,-1,0,0,0,0,0,1,0,4,0,0,1]"))).low,
+            (tools::vec3{3, 0, 0}));
+  const auto many =
+      g::read(g::text(",'extensions':{'EXT_mesh_gpu_instancing':{'attributes':{'TRANSLATION':5}}}",
+                      ",'extensionsRequired':['EXT_mesh_gpu_instancing']"));
+  EXPECT_EQ(volume6(many), 2);
+  EXPECT_EQ(bounds_of(many).high, (tools::vec3{6, 6, 1}));
+  const std::string joints = ",'JOINTS_0':3,'WEIGHTS_0':4},'indices':1";
+  EXPECT_EQ(bounds_of(g::read(g::text(",'skin':0,'translation':[100,0,0]",
+                                      ",'skins':[{'joints':[0],'inverseBindMatrices':2}]", joints)))
+                .low,
+            (tools::vec3{107, 0, 0}))
+      << "joints place a skin";
+  EXPECT_EQ(
+      bounds_of(g::read(g::text(",'weights':[2]", "", "},'indices':1,'targets':[{'POSITION':0}]"))).high,
+      (tools::vec3{3, 3, 3}));
+  EXPECT_EQ(g::read(g::text("", "", "},'mode':5")).triangles.size(), 2u) << "a strip";
+  EXPECT_EQ(g::read(g::text("", "", "},'mode':6")).triangles.size(), 2u) << "a fan";
+  EXPECT_EQ(g::read(g::text(",'children':[1]},{'mesh':0,'scale':[0,0,0]")).triangles.size(), 4u) << "hidden";
+}
+
+TEST(mesh, refuses_gltf_that_needs_more) {
+  using g = gltf;
+  const auto refused = [](const std::string& text, const std::string& words) {
+    expect_refused(".gltf", text, {words});
+  };
+  const auto with = [](const std::string& node, const std::string& more = "", const std::string& part = "") {
+    return g::text(node, more, part);
+  };
+  const auto edited = [](const std::string& from, const std::string& to) {
+    auto text = g::text();
+    const auto at = text.find(from);
+    return at == text.npos ? "" : text.replace(at, from.size(), to);
+  };
+  refused(with("", ",'extensionsRequired':['KHR_draco_mesh_compression']"), "KHR_draco_mesh_compression");
+  refused(with("", ",'extensionsRequired':['MY_shape']"), "MY_shape, which is not read");
+  refused(edited("\"2.0\"", "\"1.0\""), "export glTF 2.0");
+  refused(with(",'children':[0]"), "damaged");
+  refused(with(",'children':[1]},{'children':[0]"), "damaged");
+  refused(with(",'children':[9]"), "nodes[9], but there are 1");
+  refused(with(",'mesh':3"), "meshes[3], but there are 1");
+  refused(with(",'rotation':[1,1,0,0]"), "rotation");
+  refused(with(",'matrix':[1,0,0,1,0,1,0,0,0,0,1,0,0,0,0,1]"), "perspective");
+  refused(with(",'skin':0"), "skins[0], but there are 0");
+  refused(with(",'weights':[1]"), "0 of 1 targets");
+  refused(with("", "", "},'indices':0"), "is of type 5126");
+  refused(with("", "", "},'mode':7"), "mode 7");
+  refused(edited("\"byteOffset\":48", "\"byteOffset\":0"), "names vertex");
+  refused(edited("\"byteLength\":48", "\"byteLength\":44"), "has 4 elements, but 44 bytes");
+  refused(edited("\"count\":4", "\"count\":9007199254740991"), "elements, but 48 bytes");
+  refused(edited("\"byteLength\":240", "\"byteLength\":241"), "240 bytes of 241");
+  refused(edited("\"bufferView\":0,", ""), "has no data");
+  refused(edited("{", "["), "is no valid JSON");
+  expect_refused(".glb", std::string("glTF\2\0\0\0\x40\0\0\0", 12), {"is cut short"});
+}
+
+TEST(mesh, reads_3ds) {
+  const auto chunk = [](std::uint16_t kind, const std::string& body) {
+    return gltf::bytes<std::uint16_t>({kind}) +
+           gltf::bytes<std::uint32_t>({static_cast<std::uint32_t>(6 + body.size())}) + body;
+  };
+  const auto points =
+      gltf::bytes<std::uint16_t>({4}) + gltf::bytes<float>({0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9});
+  const auto part = [&](const std::string& name, std::uint16_t corner, const std::string& more = "") {
+    const auto faces = gltf::bytes<std::uint16_t>({4, 0, 2, 1, 7, 0, 1, corner, 7, 1, 2, 3, 7, 0, 3, 2, 7});
+    const auto list = chunk(0x4110, points) + chunk(0x4120, faces) + more;
+    return chunk(0x4000, name + std::string(1, '\0') + chunk(0x4100, list));
+  };
+  const auto all = [&](const std::string& parts, const std::string& keys = "") {
+    return chunk(0x4d4d, chunk(0x3d3d, parts) + keys);
+  };
+  const file f(".3ds", all(part("a", 3) + part("b", 3)));
+  EXPECT_EQ(volume6(tools::read_mesh(f.path())), 18);
+  EXPECT_EQ(bounds_of(tools::read_mesh(f.path())).high, (tools::vec3{1, 1, 9})) << "its axes stay";
+  expect_refused(".3ds", all(part("a", 4)), {"names a vertex that is not there"});
+  expect_refused(".3ds", all(part("a", 3)).substr(0, 60), {"wrong length"});
+  const auto mirror = chunk(0x4160, gltf::bytes<float>({-1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}));
+  expect_refused(".3ds", all(part("a", 3, mirror)), {"mirrored"});
+  const auto key = chunk(0xb002, chunk(0xb010, std::string("a\0", 2)));
+  expect_refused(".3ds", all(part("a", 3), chunk(0xb000, key + key)), {"placed twice"});
+}
+
 /// Faces of what a scene mirrors still look outwards.
 TEST(mesh, turns_the_faces_of_what_is_mirrored) {
   const std::string amf =

@@ -5,7 +5,7 @@
 Files are written here by nothing but Python, and counted by its dictionaries. A difference ends the program
 with the seed of the case and the file. Files that are damaged have to be refused with one line."""
 
-import argparse, gzip, io, json, math, os, random, struct, subprocess, sys, tempfile, time, zipfile
+import argparse, base64, gzip, io, json, math, os, random, struct, subprocess, sys, tempfile, time, zipfile
 
 NAN, INF = math.nan, math.inf
 
@@ -665,6 +665,111 @@ def threemf(r, corners, objects):
     return data, refused
 
 
+GLTF_CODES = {5121: "B", 5122: "h", 5123: "H", 5125: "I", 5126: "f"}
+
+
+def gltf(r, corners, triangles):
+    """glTF, as text or .glb, of a part that a node places; None if its floats would be rounded. The bytes, the
+    ending, and why they have to be refused."""
+    refused, used, node, data, views, accessors = None, [], {}, bytearray(), [], []
+    corners = [list(map(float, p)) for p in corners]
+    if r.random() < 0.5:
+        node["translation"] = [r.choice((0, 2.5, -8)) for _ in "xyz"]
+        corners = [[c - m for c, m in zip(p, node["translation"])] for p in corners]
+    if r.random() < 0.5:
+        node["scale"] = [r.choice((1, 2, -0.5)) for _ in "xyz"]
+        corners = [[c / s for c, s in zip(p, node["scale"])] for p in corners]
+        if math.prod(node["scale"]) < 0:  # then faces look inwards unless their corners are swapped
+            triangles = [t[::-1] for t in triangles]
+    if r.random() < 0.3:  # a quarter turn, which comes before the others
+        node["rotation"] = [0.5**0.5, 0, 0, 0.5**0.5]
+        sizes = node.get("scale", [1, 1, 1])
+        corners = [[c * s for c, s in zip(p, sizes)] for p in corners]
+        corners = [[x / sizes[0], z / sizes[1], -y / sizes[2]] for x, y, z in corners]
+    integers = all(c == int(c) and abs(c) < 2**15 for p in corners for c in p)
+
+    def view(content, **more):
+        data.extend(b"\1" * (-len(data) % 4))
+        views.append({"buffer": 0, "byteOffset": len(data), "byteLength": len(content), **more})
+        data.extend(content)
+        return len(views) - 1
+
+    def accessor(rows, code, kind, stride=0, **more):
+        width, letter = {"SCALAR": 1, "VEC3": 3, "VEC4": 4}[kind], GLTF_CODES[code]
+        size = struct.calcsize("<%d%s" % (width, letter))
+        rows = b"".join(struct.pack("<%d%s" % (width, letter), *row).ljust(stride, b"\7") for row in rows)
+        if kind == "VEC3" and not stride and size % 4:
+            raise AssertionError("vertices have strides of 4 bytes")
+        at = view(b"\3" * 4 + rows, **({"byteStride": stride} if stride else {}))
+        made = {"bufferView": at, "byteOffset": 4, "componentType": code, "type": kind, **more}
+        accessors.append({"count": len(rows) // max(stride, size), **made})
+        return len(accessors) - 1
+
+    code, stride = 5126, r.choice((0, 12, 20))
+    if integers and r.random() < 0.5:
+        low = min(c for p in corners for c in p)
+        code, stride = r.choice((5122, 5122 if low < 0 else 5123)), r.choice((8, 12))
+        used.append("KHR_mesh_quantization")
+    as_type = (lambda p: list(map(int, p))) if code != 5126 else (lambda p: p)
+    part, indexed = {"attributes": {}}, r.random() < 0.8
+    if code == 5126 and indexed and r.random() < 0.2:  # moved by a target
+        moves = [[r.choice((0.0, 0.5, 4.0)) for _ in "xyz"] for _ in corners]
+        part["targets"] = [{}, {"POSITION": accessor(moves, 5126, "VEC3")}]
+        corners = [[c - 2 * m for c, m in zip(p, by)] for p, by in zip(corners, moves)]
+        node["weights"] = [7.5, 2.0]
+    if not all(struct.unpack("<f", struct.pack("<f", c))[0] == c for p in corners for c in p):
+        return None
+    listed = corners if indexed else [corners[i] for t in triangles for i in t]
+    replaced = sorted(r.sample(range(len(listed)), len(listed) // 3)) if r.random() < 0.2 else []
+    rows = [as_type([0.0] * 3 if i in replaced else p) for i, p in enumerate(listed)]
+    part["attributes"]["POSITION"] = accessor(rows, code, "VEC3", stride)
+    if replaced:
+        values = b"".join(struct.pack("<3" + GLTF_CODES[code], *as_type(listed[i])) for i in replaced)
+        accessors[-1]["sparse"] = {
+            "count": len(replaced),
+            "indices": {"bufferView": view(struct.pack("<%dI" % len(replaced), *replaced)), "componentType": 5125},
+            "values": {"bufferView": view(values)},
+        }
+    if indexed:
+        of_index = r.choice((5121, 5123, 5125) if len(corners) < 256 else (5123, 5125))
+        part["indices"] = accessor([(i,) for t in triangles for i in t], of_index, "SCALAR")
+    if r.random() < 0.2 and "targets" not in part:
+        joints = accessor([(0, 0, 0, 0)] * len(listed), 5121, "VEC4")
+        part["attributes"] |= {"JOINTS_0": joints, "WEIGHTS_0": accessor([(0.25, 0.75, 0, 0)] * len(listed), 5126, "VEC4")}
+        node["skin"] = 0
+    elif r.random() < 0.3:
+        used.append("EXT_mesh_gpu_instancing")
+        attributes = {"TRANSLATION": accessor([(0.0, 0.0, 0.0)], 5126, "VEC3")}
+        node["extensions"] = {"EXT_mesh_gpu_instancing": {"attributes": attributes}}
+    required = list(used)
+    if r.random() < 0.1:
+        used.append(r.choice(("KHR_draco_mesh_compression", "EXT_meshopt_compression", "EXT_curved")))
+        required, refused = list(used), "an extension"
+    if r.random() < 0.1 and not refused:
+        views[0]["byteLength"], refused = len(data) + 1, "a view behind its buffer"
+    made = {"asset": {"version": "2.0"}, "nodes": [{"mesh": 0, **node}], "meshes": [{"primitives": [part]}]}
+    made |= {"bufferViews": views, "accessors": accessors, "buffers": [{"byteLength": len(data)}]}
+    if "skin" in node:
+        made["skins"] = [{"joints": [0, 0]}]
+    if used:
+        made |= {"extensionsUsed": used, "extensionsRequired": required}
+    if r.random() < 0.5:
+        made |= {"scenes": [{"nodes": []}, {"nodes": [0]}], "scene": 1}
+    if r.random() < 0.5:
+        uri = "data:application/octet-stream;base64," + base64.b64encode(data).decode()
+        made["buffers"][0]["uri"] = uri
+        return json.dumps(made).encode(), "gltf", refused
+    text = json.dumps(made).encode()
+    text += b" " * (-len(text) % 4)
+    chunks = struct.pack("<II", len(text), 0x4E4F534A) + text
+    data.extend(b"\0" * (-len(data) % 4))
+    chunks += struct.pack("<II", len(data), 0x004E4942) + data
+    made = struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks
+    if r.random() < 0.1 and not refused:
+        made, refused = made[:-9], "cut short"
+    return made, "glb", refused
+
+
 def mesh_file(r):
     corners, faces, side, cubes = stacked_cubes(r)
     scale = r.choice((1, 0.5, 8))
@@ -679,7 +784,7 @@ def mesh_file(r):
     corners, faces = [corners[i] for i in order], [[place[i] for i in f] for f in faces]
     triangles_at = [[corners[place[i]] for i in t] for t in triangles]
     end = r.choice(("\n", "\r\n"))
-    kind = r.choice(("ply", "ply", "obj", "stl", "ascii.stl", "off", "3mf", "3mf", "amf"))
+    kind = r.choice(("ply", "ply", "obj", "stl", "ascii.stl", "off", "3mf", "3mf", "amf", "gltf", "gltf", "gltf"))
     number = r.choice((repr, lambda x: "%.3f" % x, lambda x: "%.6e" % x))
     refused = None
     if kind == "obj":
@@ -699,6 +804,11 @@ def mesh_file(r):
         if r.random() < 0.1:
             lines, refused = lines[:-1], "cut short"
         data = (end.join(lines) + end).encode()
+    elif kind == "gltf":
+        made = gltf(r, corners, [[place[i] for i in t] for t in triangles])
+        if made is None:
+            return mesh_file(r)
+        data, kind, refused = made
     elif kind in ("3mf", "amf"):
         data, refused = placed_in_xml(r, kind, corners, [[place[i] for i in t] for t in triangles])
     elif kind == "stl":
@@ -769,7 +879,7 @@ def mesh_file(r):
         if r.random() < 0.1:
             data, refused = data[:-9], "cut short"
     name = "mesh." + kind.split(".")[-1]
-    if kind not in ("3mf", "amf") and r.random() < 0.1:
+    if kind not in ("3mf", "amf", "glb", "gltf") and r.random() < 0.1:
         name, data = name + ".gz", gzip.compress(data)
     case = Case(name, data, None, refused)
     case.side, case.cubes = side, cubes

@@ -46,9 +46,10 @@ void read_file(const std::filesystem::path& file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const std::array<fuzzed_file, 6> files{fuzzed_file(".obj"), fuzzed_file(".off"),
-                                                fuzzed_file(".stl"), fuzzed_file(".amf"),
-                                                fuzzed_file(".3mf"), fuzzed_file(".obj.gz")};
+  static const std::array<fuzzed_file, 9> files{
+      fuzzed_file(".obj"),    fuzzed_file(".off"),  fuzzed_file(".stl"),
+      fuzzed_file(".amf"),    fuzzed_file(".3mf"),  fuzzed_file(".3ds"),
+      fuzzed_file(".obj.gz"), fuzzed_file(".gltf"), fuzzed_file(".glb")};
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto kind = text.empty() ? 0 : static_cast<std::size_t>(data[0]) % (files.size() + 1);
   const auto rest = text.substr(std::min<std::size_t>(1, size));
