@@ -57,6 +57,8 @@ from columns import (
     same_value,
     torch,
 )
+from test_values import OF_KIND, VALUES, expected, plain, same, wrapped
+from test_values import SPELLINGS as VALUE_SPELLINGS
 
 
 class World:
@@ -1677,6 +1679,43 @@ def modules(w):
             rows = back(embedding.rows(one))
             expect("rows of equal keys", codes(rows)[0], a)
             expect("rows of absent keys", back(embedding.rows(two)) >= 0, np.isin(b, a))
+
+
+@operation(4)
+def columns_of_groups(w):
+    """Aggregates of columns of every library, with nulls, as Python's own numbers."""
+    rng = w.rng
+    if w.device != "cpu":
+        return
+    kind, spelling, n = pick(rng, [*VALUES]), pick(rng, [*VALUE_SPELLINGS]), draw_size(rng, 20_000)
+    pool = [value for value in VALUES[kind] if value is not None]
+    values = [pick(rng, pool) for _ in range(n)]
+    for row in np.flatnonzero(rng.random(n) < pick(rng, [0, 0.2, 0.9]))[1:]:
+        values[row] = None
+    column = VALUE_SPELLINGS[spelling](values, kind) if n else None
+    if column is None:
+        return
+    keys = rng.integers(0, int(pick(rng, [1, 7, 1 + n // 3, n])), n)
+    frames = pick(
+        rng,
+        [lambda keys: keys, *(lambda keys, of=of: of({"k": keys}) for of in (pd.DataFrame, pl.DataFrame))],
+    )
+    given = frames(keys)
+    groups = roost.group_by(given) if given is keys else roost.group_by(given, "k")
+    for how in rng.permutation(OF_KIND[kind])[:3]:
+        w.doing(
+            f"{how} of {n} values, {kind} as {spelling}, of {keys.max() + 1} keys, a {type(given).__name__}"
+        )
+        wanted = wrapped(expected(keys.tolist(), values, how), kind, how)
+        if given is keys:
+            found, order = getattr(groups, how)(column), groups.keys
+        else:
+            made = groups.agg(v=(column, how))
+            found, order = made["v"], made["k"]
+        try:
+            same(plain(found), [wanted[key] for key in plain(order)], kind)
+        except AssertionError as error:
+            raise Wrong(f"{w.now}: {str(error)[:300]}") from None
 
 
 # The run.
