@@ -696,12 +696,33 @@ def test_what_numpy_leaves_behind(x, why):
         refused(TypeError, lambda: call(x), why)
 
 
+@pytest.mark.parametrize("dtype, values", [("Object", ["a", None, 3j]), ("Int128", [2**100, None, -1])])
+def test_first_values_of_columns_that_arrow_has_not(dtype, values):
+    pl, groups = pytest.importorskip("polars"), roost.group_by(np.arange(3))
+    column = pl.Series(values, dtype=getattr(pl, dtype))
+    for how in ("first", "last"):
+        found = dict(zip(groups.keys.tolist(), getattr(groups, how)(column)))
+        assert [found[i] for i in range(3)] == values
+
+
+def test_what_of_libraries_is_no_column():
+    pl, pa, groups = pytest.importorskip("polars"), pytest.importorskip("pyarrow"), roost.group_by([1])
+    sparse, levels = pa.SparseCOOTensor.from_dense_numpy(np.eye(1)), pd.MultiIndex.from_arrays([[1], [2]])
+    for x in (pl.LazyFrame({"a": [1]}), pl.col("a"), levels, sparse):
+        for call in (roost.unique, groups.first, groups.sum, groups.count, lambda x: roost.Map([1], x)):
+            refused(TypeError, lambda: call(x))
+
+
+def test_masks_of_fields():
+    x = np.ma.array([(1, 2), (3, 4)], "i4,i4", mask=[(0, 1), (0, 0)])
+    refused(TypeError, lambda: roost.Map([1, 2], x), "masked")
+    assert roost.Map([1, 2], x[1:].repeat(2)).find([2]).tolist() == [(3, 4)]
+
+
 def test_operators_of_subclasses_do_not_count():
     spaced = np.array([b"a ", b"a"]).view(np.char.chararray)  # which are equal
     refused(OverflowError, lambda: roost.Set(np.array([b"a"])).contains(spaced), "longer")
     assert len(roost.unique(spaced)) == 2 and type(roost.Map([0, 1], spaced).find([0])) is np.ndarray
-    matrix = np.matrix([[1, 2], [3, 4], [1, 2]])
-    assert roost.unique(matrix, sorted=True).tolist() == [[1, 2], [3, 4]]
     assert roost.unique(Interface(np.arange(6, dtype=">i4")[::2]), sorted=True).tolist() == [0, 2, 4]
 
 

@@ -276,6 +276,11 @@ def has_mask(x):
     return isinstance(x, np.ndarray) and hasattr(x, "_mask")
 
 
+def is_masked(x):
+    """Whether any value of an array with a mask, or a field of one, is masked."""
+    return np.ma.getmaskarray(x).reshape(-1).view(np.bool_).any()
+
+
 def under_mask(x):
     """The values of an array with a mask, all of them."""
     return x.unmasked if hasattr(x, "unmasked") else np.ma.getdata(x, subok=False)
@@ -286,7 +291,7 @@ def expect_bare(x, what, interface="__array_interface__"):
     if hasattr(x, "units") and hasattr(x, "to"):
         raise TypeError(f"{what}: numbers with the unit {x.units}, which would be lost; pass them without it")
     given = None if isinstance(x, np.ndarray) else getattr(x, interface, None)
-    if np.ma.getmaskarray(x).any() if has_mask(x) else given and given.get("mask") is not None:
+    if is_masked(x) if has_mask(x) else given and given.get("mask") is not None:
         raise TypeError(f"{what}: a {type(x).__name__} with a mask; drop or fill what is masked")
 
 
@@ -304,7 +309,7 @@ def real_numbers(x, what, finite=True, unit=None):
     if unit and own is None and has_unit(x):
         x = [real_numbers(each, what, finite, unit).tolist() for each in x]
     if has_mask(x):
-        if np.ma.getmaskarray(x).any():
+        if is_masked(x):
             raise TypeError(f"{what}: a masked array; pass its values without those that are masked")
         x = under_mask(x)
     array = of_python(x, what)

@@ -8,7 +8,17 @@ import warnings
 import numpy as np
 
 from .arrow import array_of
-from .exact import NO_TIME_ZONES, expect_bare, has_mask, has_unit, no_nulls, of_python, plural, under_mask
+from .exact import (
+    NO_TIME_ZONES,
+    expect_bare,
+    has_mask,
+    has_unit,
+    is_masked,
+    no_nulls,
+    of_python,
+    plural,
+    under_mask,
+)
 from .frames import decoded
 from .libraries import (
     NUMPY,
@@ -35,7 +45,7 @@ def _subclass(x, what):
 
 
 def _masked(x, what):
-    if np.ma.getmaskarray(x).any():
+    if is_masked(x):
         raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
     return take(under_mask(x), what)
 
