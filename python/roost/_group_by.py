@@ -203,9 +203,9 @@ class GroupBy:
     Null values are skipped: those of numpy masked arrays, of nullable columns of pandas, Arrow and polars,
     and NaT. If a key has no value, its result is null, in a numpy masked array or as NaT. If the values have
     no nulls, results are plain arrays. For Arrow columns in device memory, results with nulls are such
-    columns, too. NaN is a value, unless `group_by` skips it: sums, means, extremes, medians and quantiles of values with
-    a NaN are NaN. No integer, decimal or date is rounded: results of frames of pandas with nulls are of a
-    nullable type, such as `Int64`.
+    columns, too. NaN is a value, unless `group_by` skips it: sums, means, extremes, medians and quantiles of
+    values with a NaN are NaN. No integer, decimal or date is rounded: results of frames of pandas with nulls
+    are of a nullable type, such as `Int64`.
 
     For the same input, results are the same on every run, floats included: the order of additions depends
     only on the number of values.

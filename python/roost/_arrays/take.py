@@ -41,7 +41,7 @@ def _numpy(x, what):
 def _subclass(x, what):
     """Operators of others may differ: to those of chararray, trailing spaces are nothing."""
     expect_bare(x, what)
-    return x.view(np.ndarray), NUMPY
+    return np.asarray(x), NUMPY
 
 
 def _masked(x, what):
@@ -128,7 +128,7 @@ def _jax_array(x, what):
     if isinstance(x, jax.core.Tracer):
         raise TypeError(f"{what}: an array that jax traces has no values yet; call roost outside of jax.jit")
     if x.is_deleted():
-        raise TypeError(f"{what}: a jax array that was deleted, or donated to a function; pass one with values")
+        raise TypeError(f"{what}: a jax array that was deleted, or donated; pass one that has values")
     if not isinstance(x.dtype, np.dtype):
         raise TypeError(f"{what}: keys of random numbers; pass jax.random.key_data of them")
     if x.dtype.isbuiltin == 2 and x.dtype.name != "bfloat16":
