@@ -93,8 +93,11 @@ def _of_torch(torch, library, rows, ids):
 
 
 def _of_cupy(library, rows, ids):
-    if not rows.flags.c_contiguous or rows.dtype.hasobject:
-        raise ValueError(f"{_WHAT}: rows that do not lie one after the other, or are Python objects")
+    plain = isinstance(rows, type(ids)) or (rows.flags.aligned and rows.dtype.isnative)
+    if not plain or not rows.flags.c_contiguous or rows.dtype.hasobject:
+        raise ValueError(
+            f"{_WHAT}: rows that do not lie one after the other, aligned, as the GPU reads them; pass a copy"
+        )
     wide, tail = ids.reshape(-1).astype(np.int64, copy=False), rows.shape[1:]
     out = library.empty(len(wide), rows.dtype, tail)
     row_bytes = rows.itemsize * rows[:1].size

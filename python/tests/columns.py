@@ -409,6 +409,10 @@ def _broadcast(a, rng):
     return np.broadcast_to(a[:1], a.shape) if same else None
 
 
+def _subclass(a, rng):
+    return a.view(np.char.chararray if a.dtype.kind == "S" else np.memmap)
+
+
 def _numpy(layout):
     def give(a, rng):
         if a.dtype.kind == "O":
@@ -586,8 +590,10 @@ def _torch_negative(tensor):
 
 
 def _torch_misaligned(tensor):
+    if not tensor.numel():
+        return None
     memory = bytearray(3) + tensor.numpy().tobytes()
-    return torch.frombuffer(memory, dtype=tensor.dtype, offset=3).view(tensor.shape)  # if there is any
+    return torch.frombuffer(memory, dtype=tensor.dtype, offset=3).view(tensor.shape)
 
 
 def _cupy(a, rng, layout=lambda a: a):
@@ -620,6 +626,7 @@ SPELLINGS = {  # by device: name, library of results, how
         ("numpy read-only", "numpy", _numpy(_read_only)),
         ("numpy broadcast", "numpy", _numpy(_broadcast)),
         ("numpy odd offset", "numpy", _numpy(_odd_offset)),
+        ("numpy subclass", "numpy", _numpy(_subclass)),
         ("buffer", "numpy", _buffer),
         ("list", "list", _list),
         ("pandas Series", "pandas", _pandas_series),

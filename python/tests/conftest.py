@@ -10,6 +10,8 @@ os.environ.setdefault(
     "XLA_PYTHON_CLIENT_PREALLOCATE", "false"
 )  # or jax leaves nothing of a GPU to the others
 
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+
 settings.register_profile(
     "roost",
     derandomize="ROOST_EXPLORE" not in os.environ,  # the same examples each time, unless one looks for more

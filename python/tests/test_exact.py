@@ -635,6 +635,97 @@ def test_types_of_ml_dtypes(name):
     refused(TypeError, lambda: roost.unique(x), name)
 
 
+@JAX
+def test_arrays_of_jax_without_values(on):
+    pytest.importorskip("jax")
+    keys, x, one = on(np.arange(3)), on(np.arange(3)), on(np.arange(1))[0]
+    x.delete()
+    one.delete()
+    calls = [roost.unique, lambda x: roost.Map(keys, x), lambda x: roost.group_by(keys).first(x)]
+    for call in (*calls, roost.Set(keys).contains, lambda x: roost.unique([one, 1])):
+        refused(TypeError, lambda: call(x), "deleted")
+    refused(TypeError, lambda: roost.Map(keys, keys).find(keys, missing=x), "without a value")
+
+
+def test_devices_of_jax():
+    jax = pytest.importorskip("jax")
+    if len(devices := jax.local_devices(backend="cpu")) < 2:
+        pytest.skip("needs XLA_FLAGS as in conftest.py")
+    x = jax.device_put(np.arange(4, dtype="i4"), devices[1])
+    for result in (roost.unique(x), roost.Map(x, x).find(x), roost.group_by(x).max(x), roost.isin(x, x)):
+        assert result.devices() == {devices[1]}
+    mesh = jax.sharding.Mesh(np.array(devices[:2]), "d")
+    for spec in ("d", None):
+        spread = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(spec))
+        for call in (roost.unique, lambda y: roost.Map(x, y)):
+            refused(ValueError, lambda: call(jax.device_put(x, spread)), "on 2 devices")
+
+
+class Interface:
+    def __init__(self, array, **more):
+        self.array, self.__array_interface__ = array, {**array.__array_interface__, **more}
+
+
+class Metres(np.ndarray):
+    """As unyt has them."""
+
+    units, to = "m", None
+
+
+class Variable:
+    """As netCDF4 has them."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    "x, why",
+    [
+        (list(Variable().__array__()), "mask"),
+        ([1.0, None, np.ma.masked], "mask"),
+        (Variable(), "mask"),
+        (Interface(np.arange(3.0), mask=np.arange(3) == 1), "mask"),
+        (np.arange(3.0).view(Metres), "the unit m"),
+        ([np.array(2.0).view(Metres)] * 3, "the unit m"),
+    ],
+)
+def test_what_numpy_leaves_behind(x, why):
+    calls = [roost.unique, lambda x: roost.Map(np.arange(3), x), lambda x: roost.Map(x, np.arange(3))]
+    for call in (*calls, lambda x: roost.group_by(np.arange(3)).sum(x), roost.Set([0.0, 2.0]).contains):
+        refused(TypeError, lambda: call(x), why)
+
+
+@pytest.mark.parametrize("dtype, values", [("Object", ["a", None, 3j]), ("Int128", [2**100, None, -1])])
+def test_first_values_of_columns_that_arrow_has_not(dtype, values):
+    pl, groups = pytest.importorskip("polars"), roost.group_by(np.arange(3))
+    column = pl.Series(values, dtype=getattr(pl, dtype))
+    for how in ("first", "last"):
+        found = dict(zip(groups.keys.tolist(), getattr(groups, how)(column)))
+        assert [found[i] for i in range(3)] == values
+
+
+def test_what_of_libraries_is_no_column():
+    pl, pa, groups = pytest.importorskip("polars"), pytest.importorskip("pyarrow"), roost.group_by([1])
+    sparse, levels = pa.SparseCOOTensor.from_dense_numpy(np.eye(1)), pd.MultiIndex.from_arrays([[1], [2]])
+    for x in (pl.LazyFrame({"a": [1]}), pl.col("a"), levels, sparse):
+        for call in (roost.unique, groups.first, groups.sum, groups.count, lambda x: roost.Map([1], x)):
+            refused(TypeError, lambda: call(x))
+
+
+def test_masks_of_fields():
+    x = np.ma.array([(1, 2), (3, 4)], "i4,i4", mask=[(0, 1), (0, 0)])
+    refused(TypeError, lambda: roost.Map([1, 2], x), "masked")
+    assert roost.Map([1, 2], x[1:].repeat(2)).find([2]).tolist() == [(3, 4)]
+
+
+def test_operators_of_subclasses_do_not_count():
+    spaced = np.array([b"a ", b"a"]).view(np.char.chararray)  # which are equal
+    refused(OverflowError, lambda: roost.Set(np.array([b"a"])).contains(spaced), "longer")
+    assert len(roost.unique(spaced)) == 2 and type(roost.Map([0, 1], spaced).find([0])) is np.ndarray
+    assert roost.unique(Interface(np.arange(6, dtype=">i4")[::2]), sorted=True).tolist() == [0, 2, 4]
+
+
 def test_misuse_has_clear_messages(tmp_path):
     assert roost.unique([2, 1, 2], sorted=np.True_, return_counts=np.True_)[1].tolist() == [1, 2]
     for flag in (1, None, "yes", np.array([1, 2])):

@@ -257,6 +257,16 @@ def test_views_that_are_not_aligned_are_refused(dtype):
         roost.gather(shifted, keys)
     with pytest.raises(TypeError, match="with a mask"):
         roost.Map(keys, Masked())
+
+    class Swapped:
+        __cuda_array_interface__ = {**aligned.__cuda_array_interface__, "typestr": ">" + dtype}
+
+    with pytest.raises((TypeError, ValueError)):
+        roost.Map(keys, Swapped())
+    pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(1000), np.uint8)
+    for rows in (pinned[1 : 1 + 20 * size].view(dtype), pinned[: 20 * size].view(">" + dtype)):
+        with pytest.raises(ValueError, match="aligned"):
+            roost.gather(rows, keys)
     assert not roost.Map(keys, aligned).find(keys).any()  # CUDA still works
 
 

@@ -251,6 +251,18 @@ def test_tensors_without_memory_are_refused(device):
             way(call)
 
 
+@pytest.mark.parametrize("name", ["int1", "uint3", "uint7", "bits8", "float4_e2m1fn_x2"])
+def test_types_that_torch_does_not_copy(device, name):
+    if not hasattr(torch, name):
+        pytest.skip("of newer torch")
+    keys = torch.arange(3, device=device)
+    x = torch.zeros(3, dtype=torch.uint8, device=device).view(getattr(torch, name))
+    calls = [roost.unique, lambda x: roost.Map(keys, x), lambda x: roost.MultiMap(keys, x)]
+    for call in (*calls, lambda x: roost.group_by(keys).first(x), lambda x: roost.gather(x, keys)):
+        with pytest.raises(TypeError, match=name + ", which torch does not copy"):
+            call(x)
+
+
 def test_tensors_that_are_not_aligned():
     x = torch.frombuffer(bytearray(3) + bytes(range(160)), dtype=torch.complex128, offset=3)
     keys = torch.arange(10)

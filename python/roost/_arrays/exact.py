@@ -127,6 +127,8 @@ def shown(value, text=repr):
         return f"a {type(value).__name__} of {getattr(value, 'dtype', 'dates')}"
     except ValueError:  # for an int that Python does not write either
         return f"a {type(value).__name__} of thousands of digits"
+    except RuntimeError:  # for an array of jax that was deleted
+        return f"a {type(value).__name__} without a value"
 
 
 def _kept(array, converted, given):
@@ -258,9 +260,12 @@ def of_python(x, what):
     if isinstance(x, (list, tuple)):
         return _of_list(x, what)
     try:
-        array = np.asarray(x)
+        array = np.asanyarray(x)
     except Exception as error:
         raise TypeError(f"{what}: a {type(x).__name__}, which is not an array: {_one_line(error)}") from None
+    expect_bare(x, what)
+    expect_bare(array, what)  # of netCDF4, with a mask
+    array = np.asarray(array)
     if array.dtype.hasobject and not array.shape:
         raise TypeError(f"{what}: a {type(x).__name__}; pass an array, or a list of values of one type")
     return array
@@ -271,9 +276,23 @@ def has_mask(x):
     return isinstance(x, np.ndarray) and hasattr(x, "_mask")
 
 
+def is_masked(x):
+    """Whether any value of an array with a mask, or a field of one, is masked."""
+    return np.ma.getmaskarray(x).reshape(-1).view(np.bool_).any()
+
+
 def under_mask(x):
     """The values of an array with a mask, all of them."""
     return x.unmasked if hasattr(x, "unmasked") else np.ma.getdata(x, subok=False)
+
+
+def expect_bare(x, what, interface="__array_interface__"):
+    """Raises a TypeError for an array with a mask, or a unit of pint or unyt, which numpy leaves behind."""
+    if hasattr(x, "units") and hasattr(x, "to"):
+        raise TypeError(f"{what}: numbers with the unit {x.units}, which would be lost; pass them without it")
+    given = None if isinstance(x, np.ndarray) else getattr(x, interface, None)
+    if is_masked(x) if has_mask(x) else given and given.get("mask") is not None:
+        raise TypeError(f"{what}: a {type(x).__name__} with a mask; drop or fill what is masked")
 
 
 def has_unit(x):
@@ -290,7 +309,7 @@ def real_numbers(x, what, finite=True, unit=None):
     if unit and own is None and has_unit(x):
         x = [real_numbers(each, what, finite, unit).tolist() for each in x]
     if has_mask(x):
-        if np.ma.getmaskarray(x).any():
+        if is_masked(x):
             raise TypeError(f"{what}: a masked array; pass its values without those that are masked")
         x = under_mask(x)
     array = of_python(x, what)
@@ -374,7 +393,13 @@ def _of_cells(cells, what, a="a list of"):
 def _single(cell, what):
     """An element of a list that is an array without dimensions, as its value."""
     if getattr(cell, "shape", None) == () and hasattr(cell, "item"):
-        return cell.item()
+        if isinstance(cell, np.ndarray):
+            expect_bare(cell, what)
+        try:
+            return cell.item()
+        except Exception as error:  # of torch on meta, of jax where it traces
+            name = type(cell).__name__
+            raise TypeError(f"{what}: a {name} without a value: {_one_line(error)[:80]}") from None
     if hasattr(cell, "as_py"):  # of Arrow
         return cell.as_py()
     if hasattr(cell, "__array__") or hasattr(cell, "__dlpack__") or hasattr(cell, "__cuda_array_interface__"):

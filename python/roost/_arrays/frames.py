@@ -247,7 +247,12 @@ class Polars:
     are_alike = staticmethod(lambda one, other: one.dtype == other.dtype)
     numbers = staticmethod(lambda values, there, one, other: Polars.result(values, there, one))
     in_zone = staticmethod(lambda times, zone: times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
-    objects = staticmethod(lambda column: Arrow.objects(column.to_arrow()))
+
+    @staticmethod
+    def objects(column):
+        if column.dtype.base_type().__name__ in ("Object", "Int128", "UInt128"):  # Arrow has not
+            return np.array([*column.to_list(), None], object)[:-1]
+        return Arrow.objects(column.to_arrow())
 
 
 _LARGE = dict.fromkeys(("string", "large_string", "string_view"), "large_string")  # by names of Arrow's types
@@ -398,22 +403,27 @@ class Device:
 
 _FRAMES = (("pandas", "DataFrame", Pandas), ("polars", "DataFrame", Polars))
 _FRAMES += (("pyarrow", "Table", Arrow), ("pyarrow", "RecordBatch", Arrow))
-_COLUMNS = (("pandas", Pandas), ("polars", Polars), ("pyarrow", Arrow), ("roost", Device))
+_COLUMNS = (("pandas", "MultiIndex", None), ("pandas", "Series", Pandas), ("pandas", "Index", Pandas))
+_COLUMNS += (("pandas.api.extensions", "ExtensionArray", Pandas), ("polars", "Series", Polars))
+_COLUMNS += (("pyarrow", "Array", Arrow), ("pyarrow", "ChunkedArray", Arrow))
+
+_frames, _columns = {DeviceTable: Device}, {DeviceColumn: Device}  # by type
 
 
-_known = {DeviceTable: Device}  # by type
-
-
-def frames_of(x):
-    """Pandas, Polars or Arrow for frames of these; None for anything else."""
+def _fitting(x, classes, known):
     kind = type(x)
-    if kind not in _known:
-        modules = [(sys.modules.get(module), name, frames) for module, name, frames in _FRAMES]
+    if kind not in known:
+        modules = [(sys.modules.get(module), name, frames) for module, name, frames in classes]
         fitting = (
             frames for module, name, frames in modules if module and isinstance(x, getattr(module, name))
         )
-        _known[kind] = next(fitting, None)
-    return _known[kind]
+        known[kind] = next(fitting, None)
+    return known[kind]
+
+
+def frames_of(x):
+    """Pandas, Polars, Arrow or Device for frames of these; None for anything else."""
+    return _fitting(x, _FRAMES, _frames)
 
 
 def expect_no_own_order(x, what):
@@ -469,16 +479,17 @@ def of_capsules(x):
 
 def frames_of_column(column):
     """Pandas, Polars, Arrow or Device for columns of these; None for anything else."""
-    library = type(column).__module__.split(".")[0]
-    return next((frames for name, frames in _COLUMNS if library == name), None)
+    return _fitting(column, _COLUMNS, _columns)
 
 
 def readable(x):
     """A column of Arrow, or of Arrow in pandas, without run ends, and without dictionaries of views or
     instants: pyarrow reads some types only. Anything else as it is."""
     frames = frames_of_column(x)
+    if frames not in (Arrow, Pandas):
+        return x
     column = x if frames is Arrow else getattr(getattr(x, "array", x), "_pa_array", None)
-    if frames not in (Arrow, Pandas) or column is None:
+    if column is None:
         return x
     known = getattr(column.type, "value_type", None)
     made = decoded(column, str(known).endswith("_view") or getattr(known, "tz", None) is not None)

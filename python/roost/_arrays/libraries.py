@@ -501,9 +501,8 @@ class JaxCpu(Library):
 
     name = "jax"
 
-    def __init__(self, jax):
-        self.jax = jax
-        self.device = jax.local_devices(backend="cpu")[0]  # if there are GPUs, arrays go there by default
+    def __init__(self, jax, device):
+        self.jax, self.device = jax, device
 
     def adopt(self, result, dtype, tail=()):
         return self.of_numpy(Library.adopt(result, dtype, tail))

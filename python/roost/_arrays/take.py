@@ -1,12 +1,24 @@
 """Arguments as arrays: `take` finds out which library an argument is of, and where it lies."""
 
+import functools
+import re
 import sys
 import warnings
 
 import numpy as np
 
 from .arrow import array_of
-from .exact import NO_TIME_ZONES, has_mask, has_unit, no_nulls, of_python, plural, under_mask
+from .exact import (
+    NO_TIME_ZONES,
+    expect_bare,
+    has_mask,
+    has_unit,
+    is_masked,
+    no_nulls,
+    of_python,
+    plural,
+    under_mask,
+)
 from .frames import decoded
 from .libraries import (
     NUMPY,
@@ -26,8 +38,14 @@ def _numpy(x, what):
     return x, NUMPY
 
 
+def _subclass(x, what):
+    """Operators of others may differ: to those of chararray, trailing spaces are nothing."""
+    expect_bare(x, what)
+    return np.asarray(x), NUMPY
+
+
 def _masked(x, what):
-    if np.ma.getmaskarray(x).any():
+    if is_masked(x):
         raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
     return take(under_mask(x), what)
 
@@ -57,10 +75,18 @@ def _address(torch, x):
         return 0
 
 
+@functools.cache
+def _is_storage(dtype):
+    """Whether torch itself can do nothing with tensors of a type, but view them as others."""
+    return re.match(r"torch\.(u?int[1-7]$|q|bits|float4)", str(dtype)) is not None
+
+
 def _tensor(x, what):
     torch = sys.modules["torch"]
     if x.layout is not torch.strided or x.is_nested or x.is_quantized:
         raise TypeError(f"{what}: a sparse, nested or quantized tensor; pass its values or indices")
+    if _is_storage(x.dtype):
+        raise TypeError(f"{what}: a tensor of {x.dtype}, which torch does not copy; view it as integers")
     address = _address(torch, x)
     if not address and (torch.nn.parameter.is_lazy(x) or x.numel()) and not x.is_meta:
         raise TypeError(
@@ -89,6 +115,8 @@ def _tensor(x, what):
 
 def _cupy_array(x, what):
     index = x.device.id
+    if not x.dtype.isnative:
+        raise TypeError(f"{what}: an array of {x.dtype} on a GPU, which takes its bytes in another order")
     if x.size and (x.data.ptr % 8 or not x.flags.c_contiguous):
         for step in (x.data.ptr, *x.strides):
             _aligned(step, x.itemsize, what)
@@ -99,6 +127,8 @@ def _jax_array(x, what):
     jax = sys.modules["jax"]
     if isinstance(x, jax.core.Tracer):
         raise TypeError(f"{what}: an array that jax traces has no values yet; call roost outside of jax.jit")
+    if x.is_deleted():
+        raise TypeError(f"{what}: a jax array that was deleted, or donated; pass one that has values")
     if not isinstance(x.dtype, np.dtype):
         raise TypeError(f"{what}: keys of random numbers; pass jax.random.key_data of them")
     if x.dtype.isbuiltin == 2 and x.dtype.name != "bfloat16":
@@ -110,7 +140,7 @@ def _jax_array(x, what):
     library = known.get(device)
     if library is None:
         if device.platform == "cpu":
-            library = library_of(device, JaxCpu, jax)
+            library = library_of(device, JaxCpu, jax, device)
         elif device.platform in ("gpu", "cuda"):
             library = library_of(device, JaxCuda, jax, device.local_hardware_id, device)
         else:
@@ -205,8 +235,7 @@ def _other(x, what):
     if hasattr(x, "__arrow_c_device_array__") or hasattr(x, "__arrow_c_device_stream__"):
         return array_of(x, what)
     if hasattr(x, "__cuda_array_interface__"):
-        if x.__cuda_array_interface__.get("mask") is not None:
-            raise TypeError(f"{what}: a {type(x).__name__} with a mask; drop or fill what is masked")
+        expect_bare(x, what, "__cuda_array_interface__")
         for name in ("cupy", "torch"):
             if name in sys.modules:  # which reads it in place
                 module = sys.modules[name]
@@ -241,7 +270,7 @@ def _taker(x):
             break
     else:
         quantity = hasattr(x, "to_value") and has_unit(x)
-        taker = _quantity if quantity else _masked if has_mask(x) else _numpy
+        taker = _quantity if quantity else _masked if has_mask(x) else _subclass
         taker = taker if isinstance(x, np.ndarray) else None
     if taker is None:
         return _other
