@@ -92,7 +92,8 @@ TYPED_TEST(sharded_kinds, of_joins_and_groups) {
   std::size_t rows = 0;
   for (const auto& part : roost::inner_join(shards, there, distinct)) rows += part.left.size();
   EXPECT_EQ(rows, keys.all.size());
-  const auto sums = roost::group_by(shards, there, upload(shards, split(std::vector<u32>(6000, 1), count)), roost::plus());
+  const auto sums =
+      roost::group_by(shards, there, upload(shards, split(std::vector<u32>(6000, 1), count)), roost::plus());
   std::size_t groups = 0;
   for (const auto& part : sums) {
     const auto of_groups = download_numbers(part.keys);
