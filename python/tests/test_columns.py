@@ -1706,3 +1706,46 @@ def test_results_have_units_and_masks_that_the_library_knows():
             groups = roost.group_by(pd.DataFrame({"k": keys}), "k", dropna=True)
             got = groups.agg(x=(texts, how))["x"].tolist()
             assert [None if value != value else value for value in got] == wanted[how]
+
+
+def test_dictionaries_of_halves_in_chunks():
+    """pyarrow 26.0.1 makes one dictionary of their bits."""
+    chunks = [pa.array(np.array(values, np.float16)) for values in ([1, 2], [2, 3])]
+    chunks = [pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), chunk) for chunk in chunks]
+    frame = pa.table({"k": pa.chunked_array(chunks), "v": [1, 2, 3, 4]})
+    found = roost.group_by(frame, "k").agg(s=("v", "sum"))
+    assert dict(zip(found["k"].to_pylist(), found["s"].to_pylist())) == {1.0: 1, 2.0: 5, 3.0: 4}
+    found = roost.group_by(frame, "v").agg(s=("k", "max"))
+    assert dict(zip(found["v"].to_pylist(), found["s"].to_pylist())) == {1: 1.0, 2: 2.0, 3: 2.0, 4: 3.0}
+    assert sorted(roost.unique(frame.select(["k"]))["k"].to_pylist()) == [1.0, 2.0, 3.0]
+    assert roost.merge(frame, pa.table({"v": [4, 1]}), "v")["k"].to_pylist() == [1.0, 3.0]
+    assert roost.merge(frame.slice(0, 0), pa.table({"v": [4]}), "v")["k"].to_pylist() == []
+
+
+def test_subclasses_of_frames_are_frames():
+    """Not tables of Arrow, in which NaN would be a null."""
+
+    class Frame(pd.DataFrame):
+        pass
+
+    class Column(pd.Series):
+        pass
+
+    class Polars(pl.DataFrame):
+        pass
+
+    values = {"k": [1.0, math.nan], "v": [1, 2]}
+    for make in (Frame, pd.DataFrame):
+        found = roost.merge(Frame(values), make(values), "k")
+        assert isinstance(found, pd.DataFrame) and len(found) == 2
+    assert roost.isin(Column(values["k"]), Column(values["k"])).all()
+    assert isinstance(roost.group_by(Frame(values), "k").agg(s=("v", "sum")), pd.DataFrame)
+    assert isinstance(roost.group_by(Polars(values), "k").agg(s=("v", "sum")), pl.DataFrame)
+
+
+def test_expressions_are_no_names():
+    frame = pl.DataFrame({"k": [1], "v": [2]})
+    for call in (lambda by: roost.group_by(frame, by), lambda by: roost.merge(frame, frame, by)):
+        for by in (pl.col("k"), ["v", pl.col("k")]):
+            with pytest.raises(TypeError, match="Expr.*give the names of columns"):
+                call(by)

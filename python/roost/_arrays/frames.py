@@ -267,16 +267,19 @@ def _large(column):
 
 def _taken(column, rows):
     """Some rows of a column of Arrow. pyarrow does not take views, what has views or runs inside, and chunks
-    whose dictionaries have nulls, or too many values for one."""
+    whose dictionaries have nulls, or too many values for one. Of several dictionaries of float16 it makes one
+    of their bits (26.0.1)."""
     pa, kind = sys.modules["pyarrow"], column.type
+    halves = pa.types.is_dictionary(kind) and pa.types.is_float16(kind.value_type)
     try:
-        return column.take(rows)
+        if not (halves and hasattr(column, "chunks")):
+            return column.take(rows)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         pass
     if str(kind) in _LARGE:
         return _large(column).take(rows).cast(kind)
     if pa.types.is_dictionary(kind):
-        first, *others = chunks = column.chunks
+        first, *others = chunks = column.chunks or [pa.array([], kind)]
         if all(chunk.dictionary.equals(first.dictionary) for chunk in others):
             numbers, known = pa.chunked_array([c.indices for c in chunks]).take(rows), first.dictionary
         else:
@@ -448,11 +451,12 @@ def _capsules_of(x):
     if kind not in _has_capsules:
         has = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
         on_device = any(hasattr(kind, name) for name in _ON_DEVICES)
-        library = kind.__module__.split(".")[0]
-        if library in ("numpy", "pandas", "polars", "pyarrow"):
-            has = has and kind.__name__ == "RecordBatchReader"
+        bases = {(base.__module__.split(".")[0], base.__name__) for base in kind.__mro__}
+        libraries = {library for library, _ in bases}
+        if libraries & {"numpy", "pandas", "polars", "pyarrow"}:
+            has = has and ("pyarrow", "RecordBatchReader") in bases
             on_device = "not is_cpu" if on_device and hasattr(kind, "is_cpu") else False
-        _has_capsules[kind] = has, on_device and library != "roost"
+        _has_capsules[kind] = has, on_device and "roost" not in libraries
     return _has_capsules[kind]
 
 
@@ -566,7 +570,11 @@ def columns_named(frame, names, what, argument):
     known, columns = frames.columns(frame)
     several = not isinstance(names, (str, bytes)) and hasattr(names, "__iter__")
     names = list(names) if several and not (isinstance(names, tuple) and names in known) else [names]
-    wrong = [name for name in names if known.count(name) != 1]
+    try:
+        wrong = [name for name in names if known.count(name) != 1]
+    except Exception:  # expressions of polars and others have no truth value
+        kinds = sorted({type(name).__name__ for name in names})
+        raise TypeError(f"{what}: {argument} of type {', '.join(kinds)}; give the names of columns") from None
     if wrong or not names:
         twice = "; rename those that share a name" if any(name in known for name in wrong) else ""
         raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}{twice}")
