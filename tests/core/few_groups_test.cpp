@@ -84,11 +84,11 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
     const roost::host cpu(threads);
     const auto few =
         detail::number_few<Key>(cpu, n, detail::values_at{[&](std::size_t i) { return keys[i]; }}, bits);
-    if (n < detail::few_rows::rows_least || right.keys.size() > detail::few_rows::most(n)) {
+    if (n < detail::few_groups_rows || right.keys.size() > detail::few_groups_most(n)) {
       EXPECT_FALSE(few);
       continue;
     }
-    if (right.keys.size() > detail::few_rows::always && threads == 5 && !few) continue;
+    if (right.keys.size() > detail::few_groups_always && threads == 5 && !few) continue;
     ASSERT_TRUE(few);
     ASSERT_EQ(few->rows.size(), right.keys.size());
     std::size_t wrong = 0;
@@ -107,7 +107,7 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
 }
 
 TEST(few_groups, are_numbered_by_first_occurrence_and_reduced_as_lists_are) {
-  constexpr std::size_t least = detail::few_rows::rows_least;
+  constexpr std::size_t least = detail::few_groups_rows;
   for (const std::size_t n : {least - 1, sanitized ? least + 1 : std::size_t{200001}}) {
     for (const bool skewed : {false, true}) {
       for (const std::size_t different : {1, 1000, 16000}) {

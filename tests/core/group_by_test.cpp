@@ -316,8 +316,7 @@ TEST(aggregates_calls, of_many_items) {
 // The Python package numbers groups by this order; those of few keys on the host are by first occurrence.
 TEST(aggregates_calls, are_in_ascending_order_of_the_hashes_of_their_keys) {
   const auto check_order = [&]<class Key>(std::size_t n, u64 groups, Key) {
-    if (std::is_same_v<place_type, roost::host> && n >= roost::detail::few_rows::rows_least &&
-        groups <= n / 64)
+    if (std::is_same_v<place_type, roost::host> && n >= roost::detail::few_groups_rows && groups <= n / 64)
       return;
     const auto keys = upload(from_numbers<Key>(random_numbers(n, n, groups)));
     const auto of = download(roost::group_by(test_place(), keys, keys, roost::plus()).keys);

@@ -273,7 +273,7 @@ TEST(grouping, says_if_a_region_has_no_room_for_its_items) {
 /// may be wrong: then some region overflows.
 TEST(grouping, of_batches_that_are_sampled) {
   if (sanitized) GTEST_SKIP() << "of many items";
-  const std::size_t n = roost::detail::group_tuning<place_type>::tried_most + 1;
+  const std::size_t n = roost::detail::unsampled_most(std::is_same_v<place_type, roost::host>) + 1;
   for (const std::size_t copies : {2, 8, 64, 400}) check<u32>(random_numbers(n, n, n / copies));
   std::vector<u64> numbers = random_numbers(n, n, n / 4);  // and a few keys with more copies than a tile
   for (std::size_t i = 0; i < 30'000; ++i) numbers[i * 257 % n] = roost::mix64(i % 10);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "roost/detail/groups/choose.hpp"
 #include "roost/detail/groups/reduce_lists.hpp"
 #include "roost/detail/groups/value_words.hpp"
 #include "roost/hash.hpp"
@@ -153,7 +154,6 @@ class key_table {
 template <class Key>
 class direct_table {
  public:
-  static constexpr std::size_t bits_most = 20;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   explicit direct_table(std::size_t bits) : slots_(std::size_t{1} << bits, slot{none, 0}) {}
@@ -184,19 +184,13 @@ class direct_table {
 
 /// Rows of few groups, which are in the order of their first rows.
 struct few_rows {
-  static constexpr std::size_t rows_least = std::size_t{1} << 17;
-  static constexpr std::size_t always = std::size_t{1} << 14;  // groups, for any number of threads
-  static constexpr std::size_t block = 512;                    // rows whose values are read at once
+  static constexpr std::size_t block = 512;  // rows whose values are read at once
 
   array<std::uint32_t, host> numbers;  // of each row's group
   std::vector<std::uint32_t> first;    // row of each group
   std::size_t chunk = 0, chunks = 0;   // into which rows are divided
   std::vector<std::uint64_t> before;   // [chunk][group]: rows in earlier chunks; last, in all chunks
 
-  /// The most groups of n rows that count as few.
-  static std::size_t most(std::size_t n) {
-    return std::clamp<std::size_t>(n / 64, always, std::size_t{1} << 18);
-  }
   std::size_t size() const { return first.size(); }
   /// The rows of each group.
   const std::uint64_t* counts() const { return before.data() + chunks * size(); }
@@ -214,8 +208,7 @@ struct few_groups {
 /// The number of distinct keys, estimated from a sample of the rows; nothing if there are many.
 template <class Key, class Keys>
 std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys& keys) {
-  constexpr std::size_t first_look = 8192;
-  const std::size_t sample = std::clamp<std::size_t>(n / 256, first_look, std::size_t{1} << 15);
+  const std::size_t sample = few_sample::rows(n);
   key_table<Key> table(cpu, keys(0));
   std::vector<std::uint32_t> seen;
   std::uint64_t once = 0, twice = 0;  // keys that occur once, and twice, in the sample
@@ -228,16 +221,16 @@ std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys
     const std::uint32_t before = seen[number]++;
     once += before == 0 ? 1 : before == 1 ? -1 : 0;
     twice += before == 1 ? 1 : before == 2 ? -1 : 0;
-    if (k == first_look && estimate() > 2 * few_rows::most(n)) return std::nullopt;
+    if (k == few_sample::first_look && few_sample::is_over(n, estimate())) return std::nullopt;
   }
   const std::size_t distinct = estimate();
-  return distinct > few_rows::most(n) / 4 * 5 ? std::nullopt : std::optional(distinct);
+  return few_sample::shows_few(n, distinct) ? std::optional(distinct) : std::nullopt;
 }
 
 /// Numbers each chunk of rows by a table of its own; false if its keys are not few.
 template <class Key, class Table, class Keys>
 bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys) {
-  const std::size_t n = rows.numbers.size(), most = few_rows::most(n);
+  const std::size_t n = rows.numbers.size(), most = few_groups_most(n);
   std::atomic<bool> too_many{false};
   cpu.launch(tables.size(), few_rows::block * sizeof(Key),
              [&](const auto&, std::size_t c, std::byte* memory) {
@@ -275,7 +268,7 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
     }
   }
   const std::size_t size = all.distinct().keys.size();
-  if (size > few_rows::most(n)) return false;
+  if (size > few_groups_most(n)) return false;
   rows.first = all.distinct().rows;
   rows.before.assign((chunks + 1) * size, 0);
   cpu.for_each(chunks, [&](std::size_t c) {
@@ -292,17 +285,14 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
 
 /// Numbers rows by tables that empty() makes; nothing if the keys are not few.
 template <class Key, class Empty, class Keys>
-std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
+std::optional<few_groups<Key>> number_few(const host& cpu, const batch_facts& batch, const Keys& keys,
                                           const Empty& empty, std::size_t distinct) {
   few_groups<Key> result;
   few_rows& rows = result.rows;
-  // At least 32 rows per group and chunk, so that chunks store less per group than its values. With many
-  // threads, grouping is faster.
-  const auto threads = static_cast<std::size_t>(cpu.threads());
-  rows.chunks = std::clamp<std::size_t>(n / 32 / (distinct + 1), 1, threads);
-  if (distinct > few_rows::always && 2 * rows.chunks < threads) return std::nullopt;
-  rows.chunk = ceil_div(n, rows.chunks);
-  rows.numbers = array<std::uint32_t, host>(cpu, n);
+  rows.chunks = chunks_of_few(batch, distinct);
+  if (rows.chunks == 0) return std::nullopt;
+  rows.chunk = ceil_div(batch.rows, rows.chunks);
+  rows.numbers = array<std::uint32_t, host>(cpu, batch.rows);
   std::vector<decltype(empty())> tables;
   for (std::size_t c = 0; c < rows.chunks; ++c) tables.push_back(empty());
   if (!number_chunks<Key>(cpu, tables, rows, keys) || !merge_tables(cpu, tables, rows)) return std::nullopt;
@@ -310,19 +300,22 @@ std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const 
   return result;
 }
 
-/// Numbers rows by their keys, which are below 2^bits; nothing if they are not few. `keys`: like values_at.
+/// Numbers n rows by their keys, which are below 2^bits; nothing if they are not few. `keys`: like values_at.
 template <class Key, class Keys>
 std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
-  if (n < few_rows::rows_least || n >= ~std::uint32_t{0}) return std::nullopt;  // row numbers have 32 bits
+  const batch_facts batch = facts_of<Key>(cpu, n);
+  const few_step step = choose_few(batch, bits);
+  if (step == few_step::none) return std::nullopt;
   if constexpr (is_integer<Key>) {
-    if (bits <= direct_table<Key>::bits_most && std::size_t{1} << bits <= n / 8) {
-      return number_few<Key>(cpu, n, keys, [&] { return direct_table<Key>(bits); }, std::size_t{1} << bits);
+    if (step == few_step::direct) {
+      const auto empty = [&] { return direct_table<Key>(bits); };
+      return number_few<Key>(cpu, batch, keys, empty, std::size_t{1} << bits);
     }
   }
   const auto distinct = sample_few<Key>(cpu, n, keys);
   if (!distinct) return std::nullopt;
-  return number_few<Key>(cpu, n, keys, [&] { return key_table<Key>(cpu, keys(0)); }, *distinct);
+  return number_few<Key>(cpu, batch, keys, [&] { return key_table<Key>(cpu, keys(0)); }, *distinct);
 }
 
 /// body(group, value) for the rows from `first` to `end` - 1.
@@ -348,8 +341,7 @@ void accumulate_few(const host& cpu, const few_rows& groups, const Values& value
   using words = value_word<F, Value>;
   using word = typename words::word;
   const std::size_t n = groups.numbers.size(), size = groups.size();
-  const std::size_t chunks =
-      std::clamp<std::size_t>(n / 4 / size, 1, static_cast<std::size_t>(cpu.threads()));
+  const std::size_t chunks = chunks_of_sums(n, static_cast<std::size_t>(cpu.threads()), size);
   const std::size_t chunk = ceil_div(n, chunks);
   array<word, host> all(cpu, chunks * size);
   cpu.launch(chunks, few_rows::block * sizeof(Value), [&](const auto&, std::size_t c, std::byte* memory) {

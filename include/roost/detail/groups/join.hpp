@@ -2,8 +2,7 @@
 
 // Joins: see roost/join.hpp.
 
-#include <cmath>
-
+#include "roost/detail/groups/choose.hpp"
 #include "roost/detail/partition/select.hpp"
 #include "roost/frozen_set.hpp"
 #include "roost/join.hpp"
@@ -14,22 +13,19 @@ namespace roost::detail {
 /// Runs of neighbours from all over a range.
 template <class Sequence>
 struct sample_of {
-  static constexpr std::size_t run = 64;
+  static constexpr std::size_t run = join_sample::run;
   Sequence source;
   std::size_t step;  // from run to run
   ROOST_FN auto operator()(std::size_t i) const { return source[i / run * step + i % run]; }
 };
 
-/// Whether a sample shows duplicate keys: if half of a column's keys have duplicates, the sample misses all
-/// of them once in a million times. build(keys): a table that counts duplicates.
+/// Whether a sample shows duplicate keys, or there is none. build(keys): a table that counts duplicates.
 template <class Place, class Sequence, class Build>
 bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build& build) {
-  using sample = sample_of<Sequence>;
-  const double wanted = std::sqrt(64.0 * static_cast<double>(keys.size()));
-  const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
-  const std::size_t step = keys.size() / runs;
-  if (step < sample::run) return true;  // too few to be worth a sample
-  return build(array_of(place, runs * sample::run, sample{keys, step})).statistics().duplicates != 0;
+  const std::size_t n = keys.size(), runs = join_sample::runs(n);
+  if (runs == 0) return true;
+  const sample_of<Sequence> sample{keys, n / runs};
+  return build(array_of(place, runs * sample.run, sample)).statistics().duplicates != 0;
 }
 
 /// The set of a column's keys. A direct build from many copies of few keys would be slow.

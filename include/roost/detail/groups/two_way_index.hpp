@@ -99,25 +99,6 @@ auto distinct_by_first(const Place& place, const Sequence& sequence, bool first,
   return result;
 }
 
-/// The distinct keys of a batch of integers, ascending.
-template <class Place, class Sequence>
-auto distinct_by_key(const Place& place, const Sequence& sequence, const char* where) {
-  using Key = element_of<Sequence>;
-  const std::size_t n = sequence.size();
-  check_batch(n, where);
-  // Keys are sorted with their copies if they are few, if they are sorted as bits, or if a sample of many
-  // shows no copies.
-  bool all = sorts_bits<Place, Key>(n) || n <= 1 << 17;
-  if (!all && n > group_tuning<Place>::tried_most) {
-    frequent_keys<Key, Place> seen(leading_bits{0, 2});
-    seen.sample(place, alone{sequence}, 1 << 16);
-    all = seen.copies == 0;
-  }
-  if (all) return sort_distinct(place, sequence, false);
-  const auto batch = number_keys<none>(place, sequence, 0, {.keys = true}, where);
-  return sort_distinct(place, as_sequence(batch.keys), true);
-}
-
 /// The new keys of a batch, in the order of their indices.
 template <class Key, class Place>
 struct new_keys {
@@ -246,27 +227,11 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
   return result;
 }
 
-/// roost::unique_all, for the call `where`.
-template <class Place, class Keys>
-unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
-                                                const unique_options& wanted, const char* where) {
-  using key = element_of<Keys>;
-  const auto sequence = as_sequence(keys);
-  check_order<key>(wanted.order, where);
-  if constexpr (std::is_same_v<Place, host>) {
-    auto few = number_few<key>(place, sequence.size(), values_at{[&](std::size_t i) { return sequence[i]; }});
-    if (few) return unique_few(place, std::move(*few), wanted);
-  }
-  if (!wanted.inverse && !wanted.counts) {
-    if constexpr (sizeof(key) <= 8) {
-      if (wanted.order == index_order::first_occurrence)
-        return distinct_by_first(place, sequence, wanted.first, where);
-    }
-    if constexpr (is_integer<key>) {
-      if (wanted.order == index_order::by_key && !wanted.first)
-        return unique_keys<key, Place>{distinct_by_key(place, sequence, where), {}, {}, {}};
-    }
-  }
+/// The distinct keys, and whatever else is wanted of them, from their numbers.
+template <class Place, class Sequence>
+auto unique_by_number(const Place& place, const Sequence& sequence, const unique_options& wanted,
+                      const char* where) {
+  using key = element_of<Sequence>;
   const numbering_kind kind{
       .keys = true, .counts = wanted.counts, .first = wanted.first, .numbers = wanted.inverse};
   return with_numbered(place, sequence, 0, wanted.order, kind, where, [&](auto batch) {
@@ -282,6 +247,59 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
     place.synchronize();
     return result;
   });
+}
+
+/// The copies that a sample of a batch shows.
+template <class Place, class Sequence>
+sample_facts sample_of_keys(const Place& place, const Sequence& sequence) {
+  frequent_keys<element_of<Sequence>, Place> keys(leading_bits{0, 2});
+  keys.sample(place, alone{sequence}, 1 << 16);
+  return keys.seen;
+}
+
+/// roost::unique_all, for the call `where`.
+template <class Place, class Keys>
+unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                const unique_options& wanted, const char* where) {
+  using key = element_of<Keys>;
+  const auto sequence = as_sequence(keys);
+  check_order<key>(wanted.order, where);
+  batch_facts batch = facts_of<key>(place, sequence.size());
+  const unique_facts facts{.keys_alone = !wanted.inverse && !wanted.counts,
+                           .first = wanted.first,
+                           .by_key = wanted.order == index_order::by_key,
+                           .by_first = wanted.order == index_order::first_occurrence};
+  for (;;) {
+    switch (choose_unique(batch, facts)) {
+      case unique_step::few:
+        if constexpr (std::is_same_v<Place, host>) {
+          const auto key_at = values_at{[&](std::size_t i) { return sequence[i]; }};
+          if (auto few = number_few<key>(place, batch.rows, key_at))
+            return unique_few(place, std::move(*few), wanted);
+        }
+        batch.tried.few = true;
+        continue;
+      case unique_step::mark:
+        if constexpr (sizeof(key) <= 8) return distinct_by_first(place, sequence, wanted.first, where);
+        break;
+      case unique_step::sample:
+        batch.sample = sample_of_keys(place, sequence);
+        continue;
+      case unique_step::sort:
+        check_batch(batch.rows, where);
+        if constexpr (is_integer<key>) return {sort_distinct(place, sequence, false), {}, {}, {}};
+        break;
+      case unique_step::number_and_sort:
+        if constexpr (is_integer<key>) {
+          const auto numbered = number_keys<none>(place, sequence, 0, {.keys = true}, where);
+          return {sort_distinct(place, as_sequence(numbered.keys), true), {}, {}, {}};
+        }
+        break;
+      case unique_step::number:
+        break;
+    }
+    return unique_by_number(place, sequence, wanted, where);
+  }
 }
 
 template <class Ref, class Key>

@@ -109,7 +109,7 @@ class sample_of_queries {
   spread_of_queries spread() {
     if (!seen_) return {};
     frequent_.take(seen_->get());
-    return {copies_of_items(n_, sample, sample, 2.0 * frequent_.copies), frequent_.region_of.count};
+    return {copies_of_items(n_, sample, sample, 2.0 * frequent_.seen.copies), frequent_.region_of.count};
   }
 
  private:
