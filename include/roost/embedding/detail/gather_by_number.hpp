@@ -14,7 +14,7 @@ namespace detail {
 
 /// The page of host memory where a row is, and the row's position in the batch.
 struct page_of_row {
-  static constexpr int bits = 21;  // what a GPU knows the address of at a time
+  static constexpr int bits = 21;  // log2 of the 2 MiB that one GPU TLB entry covers
 
   const std::int64_t* ids;
   std::size_t row_bytes, bytes;

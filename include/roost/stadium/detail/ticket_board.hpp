@@ -55,8 +55,7 @@ struct shared_bytes {
   static constexpr std::size_t piece = 16;
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
 
-  /// Large values are copied part by part: they do not fit in registers, and a compiler takes minutes for
-  /// code without a loop.
+  /// Large values are copied part by part: unrolled code would spill registers and take minutes to compile.
   static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
   template <class F>
   ROOST_FN static void for_each_part(const F& f) {
@@ -246,12 +245,12 @@ struct ticket_board {
     return p.template of_regions<Place>(regions);
   }
 
-  /// Which other threads run concurrently: any,
+  /// Any other threads may run.
   struct among_all {
     static constexpr bool reuses = false;
     static constexpr std::uint32_t no_room = region_head::used_up;
   };
-  /// or only those of the same bulk insert, which may use slots of erased keys.
+  /// Only threads of the same bulk insert run; they may reuse slots of erased keys.
   struct among_inserts {
     static constexpr bool reuses = true;
     static constexpr std::uint32_t no_room = region_head::packed;
