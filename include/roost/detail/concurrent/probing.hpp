@@ -166,8 +166,8 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     found<Value> result;
     const int leader =
-        follow<detail::shared_access>(lanes, sequence_of(key), false, [&](std::uint64_t, const sight& here) {
-          result = here.template answer<detail::shared_access>();
+        follow<detail::shared_access>(lanes, sequence_of(key), false, [&](std::uint64_t, const sight& view) {
+          result = view.template answer<detail::shared_access>();
           return true;
         });
     return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
@@ -240,7 +240,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
     std::uint32_t steps;  // the most steps
     typename slot::part key;
 
-    ROOST_FN std::uint64_t here() const { return std::uint64_t{region} * buckets + number; }
+    ROOST_FN std::uint64_t bucket_index() const { return std::uint64_t{region} * buckets + number; }
     ROOST_FN void next() {
       number += stride;
       if (number >= buckets) number -= buckets;
@@ -264,11 +264,11 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   using seen_words = std::conditional_t<by_lanes, const word*, word[bucket_slots]>;
 
   template <class Access>
-  ROOST_FN static void look_at(const bucket& here, seen_words& seen) {
+  ROOST_FN static void look_at(const bucket& from, seen_words& seen) {
     if constexpr (by_lanes) {
-      seen = here.slots;
+      seen = from.slots;
     } else {
-      Access::load(here.slots, seen);
+      Access::load(from.slots, seen);
     }
   }
 
@@ -350,7 +350,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
 
   template <class Access>
   ROOST_FN void read(Access, lookup& position) const {
-    look_at<Access>(position.probes.section[position.probes.here()], position.here);
+    look_at<Access>(position.probes.section[position.probes.bucket_index()], position.here);
   }
 
   /// The slot may be that of an erased key.
@@ -364,7 +364,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
     const word there = word_at<Access>(position.here, s);
     if (!slot::is_there(there)) return;
     const std::uint64_t b =
-        static_cast<std::uint64_t>(position.probes.section - buckets_) + position.probes.here();
+        static_cast<std::uint64_t>(position.probes.section - buckets_) + position.probes.bucket_index();
     result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), position.steps + 1};
   }
 
@@ -375,15 +375,15 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
 
   template <class Access>
   ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
-    const bool ends = !passed(access, position), all = ++position.steps == position.probes.steps;
-    if (ends | all) return false;  // | is one branch
+    const bool ends = !passed(access, position), exhausted = ++position.steps == position.probes.steps;
+    if (ends | exhausted) return false;  // | is one branch
     position.probes.next();
     return true;
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(position.probes.section + position.probes.here());
+    __builtin_prefetch(position.probes.section + position.probes.bucket_index());
 #endif
   }
 
@@ -417,7 +417,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
 
   /// The result of reading a bucket.
   struct sight {
-    unsigned mine = 0;  // a bit for each slot: belongs to the key,
+    unsigned matching = 0;  // a bit for each slot: belongs to the key,
     unsigned free = 0;
     seen_words seen;
 
@@ -425,18 +425,18 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
     ROOST_FN void look(const typename slot::part& key) {
       free = free_in<Access>(
           seen);  // first: if the bucket is read twice, a key that is inserted in between is seen
-      mine = of_key<Access>(seen, key);
+      matching = of_key<Access>(seen, key);
     }
     template <class Access>
     ROOST_FN found<Value> answer() const {
-      if (mine == 0) return found<Value>();
-      const word there = mine_seen<Access>();
+      if (matching == 0) return found<Value>();
+      const word there = matching_word<Access>();
       return slot::is_there(there) ? found<Value>(slot::value(there)) : found<Value>();
     }
     /// The word of the key.
     template <class Access>
-    ROOST_FN word mine_seen() const {
-      return reader::template word_at<Access>(seen, detail::first_of(mine));
+    ROOST_FN word matching_word() const {
+      return reader::template word_at<Access>(seen, detail::first_of(matching));
     }
   };
 
@@ -453,15 +453,15 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
   ROOST_FN static int follow(const Lanes& lanes, const probe_sequence& probes, bool comes,
                              const Settle& settle, const OnMark& on_mark = {}) {
-    probe_sequence mine = probes;
-    for (std::uint32_t r = 0; r < lanes.rank(); ++r) mine.next();
+    probe_sequence lane_probes = probes;
+    for (std::uint32_t r = 0; r < lanes.rank(); ++r) lane_probes.next();
     for (std::uint32_t step = lanes.rank(); step < probes.steps + lanes.rank(); step += lanes.size()) {
-      sight here;
-      const std::uint64_t b = mine.here();
-      look_at<Access>(probes.section[b], here.seen);
+      sight view;
+      const std::uint64_t b = lane_probes.bucket_index();
+      look_at<Access>(probes.section[b], view.seen);
       const bool looks = step < probes.steps;
-      if (looks) here.template look<Access>(probes.key);
-      const bool unmarked = looks && !marked_in<Access>(here.seen, probes.key);
+      if (looks) view.template look<Access>(probes.key);
+      const bool unmarked = looks && !marked_in<Access>(view.seen, probes.key);
       // The mark is set before the key and is never cleared, so relaxed order suffices.
       const auto pass = [&] {
         if constexpr (std::is_same_v<OnMark, no_marks>) return;
@@ -470,18 +470,18 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
                              typename slot::part{slot::mark});
         on_mark(b);
       };
-      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0 || (unmarked && !comes))) {
+      while (const unsigned votes = lanes.ballot((view.matching | view.free) != 0 || (unmarked && !comes))) {
         const int leader = detail::first_of(votes);
         if (lanes.size() > 1) {
           if (static_cast<int>(lanes.rank()) < leader) pass();
           lanes.sync();
         }
         bool done = false;
-        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here);
+        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, view);
         if (lanes.from_lane(static_cast<unsigned>(leader), done)) return leader;
       }
       pass();
-      for (std::uint32_t l = 0; l < lanes.size(); ++l) mine.next();
+      for (std::uint32_t l = 0; l < lanes.size(); ++l) lane_probes.next();
     }
     return no_lane;
   }
@@ -566,13 +566,13 @@ class probing::table : public probing::reader<Place, Key, Value> {
     const auto probes = this->sequence_of(key);
     const auto wanted = slot::value_part(expected);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
-          if (here.mine == 0) return true;
+        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& view) {
+          if (view.matching == 0) return true;
           // The unused bytes beside a short value may hold a carry of plus.
-          for (word seen = here.template mine_seen<detail::shared_access>();
+          for (word seen = view.template matching_word<detail::shared_access>();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
-                &probes.section[b].slots[detail::first_of(here.mine)], seen,
+                &probes.section[b].slots[detail::first_of(view.matching)], seen,
                 slot::make(slot::key_part(seen), slot::value_part(desired)));
             result = before == seen;
             seen = before;
@@ -589,9 +589,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
     bool result = false;
     const auto probes = this->sequence_of(key);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
-          if (here.mine != 0) {
-            word* const position = probes.section[b].slots + detail::first_of(here.mine);
+        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& view) {
+          if (view.matching != 0) {
+            word* const position = probes.section[b].slots + detail::first_of(view.matching);
             result = (detail::shared_access::set_key_bits(position, slot::erased) & slot::erased) == 0;
           }
           return true;
@@ -738,21 +738,21 @@ class probing::table : public probing::reader<Place, Key, Value> {
     };
     const int leader = base::template follow<Access>(
         lanes, probes, change.inserts(),
-        [&](std::uint64_t b, typename base::sight& here) {
+        [&](std::uint64_t b, typename base::sight& view) {
           word* const slots = probes.section[b].slots;
           result.bucket = static_cast<std::uint32_t>(b);
-          if (here.mine != 0) {
-            meet(slots + detail::first_of(here.mine), here.template mine_seen<Access>());
+          if (view.matching != 0) {
+            meet(slots + detail::first_of(view.matching), view.template matching_word<Access>());
             return true;
           }
           if (!change.inserts()) return true;
-          const int s = detail::first_of(here.free);
+          const int s = detail::first_of(view.free);
           const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
           if (slot::is_free(before)) {
             result.what = insertion::inserted;
             return true;
           }
-          here.free &= ~(1u << s);
+          view.free &= ~(1u << s);
           if (!slot::is_of(before, probes.key)) return false;
           meet(slots + s, before);
           return true;

@@ -212,8 +212,8 @@ class slot_table {
           report.path = path::regional;
           if (sum->left == 0) return;
           if (sum->left <= left.size())
-            listed = sum->left;  // list overflowed: reinsert the batch (idempotent except for sums, whose
-                                 // list is long enough)
+            listed = sum->left;  // else reinsert the batch: safe because non-idempotent changes get a list as
+                                 // long as the batch
         }
       }
     }

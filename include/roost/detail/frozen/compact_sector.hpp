@@ -130,8 +130,10 @@ constexpr std::array<sized_format, 5> formats_for(bool on_host, int sector_bytes
     if (on_host ? sectors > last.sectors_least && format.slots > last.format.slots : format != last.format)
       all[count++] = {sectors, format};
   }
+  // Where there are six (sets of 4-byte keys and, on a host, maps of these to 1 byte), the third is left out:
+  // the second one serves its tables, of 2^20 to 3150000 sectors, too.
   for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
-  if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];  // drops the format that is missed least
+  if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];
   for (; count < 5; ++count) all[count] = all[count - 1];
   return {all[0], all[1], all[2], all[3], all[4]};
 }

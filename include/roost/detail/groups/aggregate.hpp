@@ -5,8 +5,7 @@
 
 // Aggregates without grouping: if the order of a key's values does not matter, a team adds up the values of a
 // region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the partition.
-// The groups are in ascending order of the hashes of their keys, with seed 0, whatever is combined, and
-// however: Python's GroupBy relies on it.
+// Every path returns groups in ascending hash order (seed 0); Python's GroupBy relies on this.
 
 namespace roost {
 template <class Key, class Value, class Place, std::size_t N>

@@ -50,8 +50,8 @@ class key_table {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0}, probes_most = 64;
 
-  /// `any`: any key, for empty slots.
-  key_table(const host& cpu, const Key& any) : cpu_(&cpu) { clear(1 << 10, any); }
+  /// `filler`: an arbitrary key to store in empty slots.
+  key_table(const host& cpu, const Key& filler) : cpu_(&cpu) { clear(1 << 10, filler); }
 
   /// The number of a key, which `row` has; `none` if so many keys collide that they may have been chosen to.
   std::uint32_t insert(const Key& key, std::uint32_t row) { return insert(key, start(key), row); }
@@ -128,9 +128,9 @@ class key_table {
     }
     return none;
   }
-  void clear(std::size_t slots, const Key& any) {
+  void clear(std::size_t slots, const Key& filler) {
     slots_ = array<slot, host>(*cpu_, slots + 1);  // one more, which stays empty
-    std::fill_n(slots_.data(), slots + 1, slot{any, none, 0});
+    std::fill_n(slots_.data(), slots + 1, slot{filler, none, 0});
     shift_ = 64 - std::countr_zero(slots);
   }
   void grow() {

@@ -65,7 +65,7 @@ class grouper {
   }
 
  private:
-  /// A region of distinct keys nearly fills its tile: seven standard deviations of a random split are left.
+  /// A region of distinct keys nearly fills its tile: leaves seven standard deviations of free space.
   static std::uint32_t regions_for(std::size_t n, double tighter) {
     const double mean = kernel::tile - 7 * std::sqrt(static_cast<double>(kernel::tile));
     return group_regions_of(static_cast<double>(n) / mean * tighter);

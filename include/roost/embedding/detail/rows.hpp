@@ -35,7 +35,7 @@ struct embedding_rows {
   ROOST_FN float* part(std::byte* row, std::uint32_t which) const {
     return reinterpret_cast<float*>(row + kept_at) + which * kept_of;
   }
-  /// To be called for each row that is changed.
+  /// Call this for every modified row.
   ROOST_FN void mark(std::uint32_t slot) const {
     if (far == nullptr) return;
     if (const std::uint32_t near = where[slot]; near != 0) owners[near - 1] = (slot + 1) | changed;

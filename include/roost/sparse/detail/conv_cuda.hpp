@@ -52,11 +52,11 @@ class tensor_product {
       for (int c = 0; c < Columns / 16; ++c) load(rights[c], right + d * RightStride + c * 16, RightStride);
       ROOST_UNROLL
       for (int r = 0; r < Rows / 16; ++r) {
-        left_part mine;
-        load(mine, left + (Turned ? d * LeftStride + r * 16 : r * 16 * LeftStride + d), LeftStride);
+        left_part left_piece;
+        load(left_piece, left + (Turned ? d * LeftStride + r * 16 : r * 16 * LeftStride + d), LeftStride);
         ROOST_UNROLL
         for (int c = 0; c < Columns / 16; ++c)
-          nvcuda::wmma::mma_sync(sums_[r][c], mine, rights[c], sums_[r][c]);
+          nvcuda::wmma::mma_sync(sums_[r][c], left_piece, rights[c], sums_[r][c]);
       }
     }
   }
@@ -98,10 +98,10 @@ class plain_product {
       for (int c = 0; c < Columns / 4; ++c) rights[c] = right[d * RightStride + c * 4 + column];
       ROOST_UNROLL
       for (int r = 0; r < Rows / 8; ++r) {
-        const int here = r * 8 + row;
-        const sum mine = left[Turned ? d * LeftStride + here : here * LeftStride + d];
+        const int left_row = r * 8 + row;
+        const sum factor = left[Turned ? d * LeftStride + left_row : left_row * LeftStride + d];
         ROOST_UNROLL
-        for (int c = 0; c < Columns / 4; ++c) sums_[r][c] += mine * rights[c];
+        for (int c = 0; c < Columns / 4; ++c) sums_[r][c] += factor * rights[c];
       }
     }
   }
@@ -190,10 +190,10 @@ struct block_product {
 
   /// All sums of the block, in shared memory. They take the place of the stages.
   const __device__ static sum* gather(const product& sums, void* memory) {
-    sum* const all = static_cast<sum*>(memory);
-    sums.store(all + row() * sum_stride + column(), sum_stride);
+    sum* const block_sums = static_cast<sum*>(memory);
+    sums.store(block_sums + row() * sum_stride + column(), sum_stride);
     __syncthreads();
-    return all;
+    return block_sums;
   }
 };
 
@@ -319,8 +319,8 @@ struct convolve_rows {
     const std::uint32_t panel = static_cast<std::uint32_t>(index % panels), thread = threadIdx.x,
                         split = static_cast<std::uint32_t>(index / panels % splits),
                         count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, outputs - first));
-    const bool mine = thread < count;
-    const std::uint64_t my_row = !mine                  ? 0
+    const bool has_row = thread < count;
+    const std::uint64_t my_row = !has_row               ? 0
                                  : map.order != nullptr ? map.order[first + thread]
                                                         : first + thread;
     if (thread < tile) rows[thread] = static_cast<std::uint32_t>(my_row);
@@ -330,14 +330,14 @@ struct convolve_rows {
     const int slices = static_cast<int>(padded_depth) / block::slice;
     for (std::uint32_t word = 0; word < map.words; ++word) {
       std::uint32_t offsets = 0, of_my_rows = 0;
-      const std::uint32_t mask = mine ? map.masks[my_row * map.words + word] & bits_of(split, word) : 0;
+      const std::uint32_t mask = has_row ? map.masks[my_row * map.words + word] & bits_of(split, word) : 0;
       find_offsets(mask, offsets_of_warp, offsets, of_my_rows);
       const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
       std::uint32_t* to_row = sources + thread;
       for (std::uint32_t left = thread < tile ? offsets : 0; left != 0; left &= left - 1, to_row += tile)
         // Asynchronous, since otherwise each offset would wait for the previous one.
-        mine ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
-             : static_cast<void>(*to_row = row_of_none);
+        has_row ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
+                : static_cast<void>(*to_row = row_of_none);
       __pipeline_commit();
       __pipeline_wait_prior(0);
       __syncthreads();
@@ -393,9 +393,9 @@ struct convolve_rows {
             ROOST_UNROLL
             for (int i = 0; i < of_thread; ++i) {
               const std::uint32_t source = from_sources[i * (threads / pieces)];
-              const bool one = source != row_of_none;
-              from[i] = input + std::size_t{one ? source : 0} * stride + at;
-              there[i] = one ? static_cast<int>(stride) - at : 0;
+              const bool exists = source != row_of_none;
+              from[i] = input + std::size_t{exists ? source : 0} * stride + at;
+              there[i] = exists ? static_cast<int>(stride) - at : 0;
             }
             const std::uint32_t bit = word * 32 + first_of(left), k = map.turned ? map.volume - 1 - bit : bit;
             from_weights =
@@ -423,11 +423,12 @@ struct convolve_rows {
   /// Writes a panel of columns of the tile's rows.
   __device__ void write(const typename block::sum* sums, const std::uint32_t* rows, std::uint32_t count,
                         std::uint32_t panel, std::uint32_t split) const {
-    const std::uint32_t begin = panel * Columns, here = smaller<std::uint32_t>(Columns, columns - begin);
+    const std::uint32_t begin = panel * Columns, width = smaller<std::uint32_t>(Columns, columns - begin);
     if (splits > 1) {
       auto* const to = sums_of_splits + split * map.outputs * columns + begin;
-      for (std::uint32_t i = threadIdx.x; i < count * here; i += threads)
-        to[std::size_t{rows[i / here]} * columns + i % here] = sums[i / here * block::sum_stride + i % here];
+      for (std::uint32_t i = threadIdx.x; i < count * width; i += threads)
+        to[std::size_t{rows[i / width]} * columns + i % width] =
+            sums[i / width * block::sum_stride + i % width];
       return;
     }
     const auto number = [&](std::uint32_t r, std::uint32_t c) {
@@ -437,7 +438,7 @@ struct convolve_rows {
     if (aligned_output) {
       for (std::uint32_t i = threadIdx.x; i < count * (Columns / piece); i += threads) {
         const std::uint32_t r = i / (Columns / piece), c = i % (Columns / piece) * piece;
-        if (c >= here) continue;
+        if (c >= width) continue;
         T numbers[piece];
         ROOST_UNROLL
         for (std::uint32_t j = 0; j < piece; ++j) numbers[j] = number(r, c + j);
@@ -446,8 +447,8 @@ struct convolve_rows {
         *reinterpret_cast<uint4*>(output + std::size_t{rows[r]} * columns + begin + c) = word;
       }
     } else {
-      for (std::uint32_t i = threadIdx.x; i < count * here; i += threads)
-        output[std::size_t{rows[i / here]} * columns + begin + i % here] = number(i / here, i % here);
+      for (std::uint32_t i = threadIdx.x; i < count * width; i += threads)
+        output[std::size_t{rows[i / width]} * columns + begin + i % width] = number(i / width, i % width);
     }
   }
 
@@ -527,17 +528,17 @@ struct add_weight_gradient_rows {
       held = over;
     }
 
-    const sum* const all = block::gather(products, memory);
+    const sum* const block_sums = block::gather(products, memory);
     const std::size_t first = (std::size_t{part} * map.volume + k) * in * out;
     for (std::uint32_t i = thread; i < rows_of_tile * Columns; i += threads) {
       const std::uint32_t row = in_begin + i / Columns, column = out_begin + i % Columns;
       if (row >= in || column >= out) continue;
-      const sum one = all[i / Columns * block::sum_stride + i % Columns];
+      const sum value = block_sums[i / Columns * block::sum_stride + i % Columns];
       const std::size_t to = first + std::size_t{row} * out + column;
       if (rounded != nullptr) {
-        rounded[to] = static_cast<T>(one);
+        rounded[to] = static_cast<T>(value);
       } else {
-        sums[to] = one;
+        sums[to] = value;
       }
     }
 #endif
@@ -552,15 +553,15 @@ struct add_weight_gradient_rows {
                                    int held) {
     constexpr int warps = threads / 32;
     const std::uint32_t thread = threadIdx.x, lane = thread % 32;
-    std::uint32_t mine[each];
+    std::uint32_t own_sources[each];
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
       const std::uint64_t row = first + i * threads + thread;
-      mine[i] = row < end ? rows[row] : row_of_none;
+      own_sources[i] = row < end ? rows[row] : row_of_none;
     }
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
-      const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none);
+      const std::uint32_t there = __ballot_sync(~0u, own_sources[i] != row_of_none);
       if (lane == 0)
         counts[i * warps + static_cast<int>(thread / 32)] = static_cast<std::uint32_t>(__popc(there));
     }
@@ -579,12 +580,12 @@ struct add_weight_gradient_rows {
     __syncthreads();
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
-      const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none),
+      const std::uint32_t there = __ballot_sync(~0u, own_sources[i] != row_of_none),
                           at = static_cast<std::uint32_t>(held) +
                                counts[i * warps + static_cast<int>(thread / 32)] +
                                static_cast<std::uint32_t>(__popc(there & ((1u << lane) - 1)));
-      if (mine[i] == row_of_none) continue;
-      sources[at] = mine[i];
+      if (own_sources[i] == row_of_none) continue;
+      sources[at] = own_sources[i];
       targets[at] = static_cast<std::uint32_t>(first + i * threads + thread);
     }
     held += static_cast<int>(counts[chunk / 32]);
@@ -621,10 +622,10 @@ struct add_weight_gradient_rows {
     for (int i = 0; i < block::slice * across / threads; ++i) {
       const int row = static_cast<int>(threadIdx.x) / across + i * (threads / across);
       const std::uint32_t at = threadIdx.x % across * piece;
-      const bool one = row < count;
+      const bool exists = row < count;
       fetch_piece(position(static_cast<std::uint32_t>(row), at),
-                  from + std::size_t{one ? listed[row] : 0} * stride + first + at,
-                  one && first + at < stride);
+                  from + std::size_t{exists ? listed[row] : 0} * stride + first + at,
+                  exists && first + at < stride);
     }
   }
 #endif
@@ -640,8 +641,8 @@ struct add_rows {
   Sum* sums;
 
   ROOST_FN void operator()(std::size_t i) const {
-    const std::size_t all = count != nullptr ? smaller<std::size_t>(*count, rows) : rows, c = i % columns,
-                      end = smaller(all, (i / columns + 1) * group);
+    const std::size_t row_count = count != nullptr ? smaller<std::size_t>(*count, rows) : rows,
+                      c = i % columns, end = smaller(row_count, (i / columns + 1) * group);
     Sum sum{};
     for (std::size_t row = i / columns * group; row < end; ++row)
       sum += static_cast<Sum>(numbers[row * columns + c]);

@@ -55,8 +55,7 @@ struct shared_bytes {
   static constexpr std::size_t piece = 16;
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
 
-  /// Large values are copied part by part: they do not fit in registers, and a compiler takes minutes for
-  /// code without a loop.
+  /// Large values are copied part by part: unrolled code would spill registers and take minutes to compile.
   static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
   template <class F>
   ROOST_FN static void for_each_part(const F& f) {
@@ -246,12 +245,12 @@ struct ticket_board {
     return p.template of_regions<Place>(regions);
   }
 
-  /// Which other threads run concurrently: any,
+  /// Any other threads may run.
   struct among_all {
     static constexpr bool reuses = false;
     static constexpr std::uint32_t no_room = region_head::used_up;
   };
-  /// or only those of the same bulk insert, which may use slots of erased keys.
+  /// Only threads of the same bulk insert run; they may reuse slots of erased keys.
   struct among_inserts {
     static constexpr bool reuses = true;
     static constexpr std::uint32_t no_room = region_head::packed;
@@ -293,10 +292,10 @@ class ticket_board::reader {
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const {
     found<Value> result;
-    const hashes mine = hashes_of(key);
-    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
+    const hashes hash = hashes_of(key);
+    follow(cursor_of(hash), [&](const cursor& position, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
-      return ticket == mine.ticket && read(here, key, mine, result);
+      return ticket == hash.ticket && read(position, key, hash, result);
     });
     return result;
   }
@@ -325,7 +324,7 @@ class ticket_board::reader {
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
     std::uint64_t result = no_slot;
-    look(key, [&](const cursor& here) { result = slot_at(here); });
+    look(key, [&](const cursor& position) { result = slot_at(position); });
     return result;
   }
 
@@ -342,18 +341,18 @@ class ticket_board::reader {
   }
   /// True if the key is present, and sometimes if it is absent: the answer of the tickets alone.
   ROOST_FN bool may_contain(const Key& key) const {
-    const hashes mine = hashes_of(key);
+    const hashes hash = hashes_of(key);
     bool result = false;
-    follow(cursor_of(mine), [&](const cursor&, std::uint64_t ticket) {
-      result = ticket == mine.ticket;
+    follow(cursor_of(hash), [&](const cursor&, std::uint64_t ticket) {
+      result = ticket == hash.ticket;
       return result || never_used(ticket);
     });
     return result;
   }
   /// How many tickets a lookup of this key reads; 0 if the key is absent.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    const cost it = cost_of(key);
-    return it.found ? static_cast<std::uint32_t>(it.tickets) : 0;
+    const cost lookup_cost = cost_of(key);
+    return lookup_cost.found ? static_cast<std::uint32_t>(lookup_cost.tickets) : 0;
   }
 
   ROOST_FN bool occupied(std::uint64_t slot) const { return occupied_at(cursor_at(slot)); }
@@ -364,12 +363,12 @@ class ticket_board::reader {
   /// threads change concurrently.
   template <class F>
   ROOST_FN void visit(std::uint64_t slot, const F& f) const {
-    const cursor here = cursor_at(slot);
-    if (!is_there(ticket_at(here))) return;
-    observe(here);
-    const Key key = key_of(body_at(here));
+    const cursor position = cursor_at(slot);
+    if (!is_there(ticket_at(position))) return;
+    observe(position);
+    const Key key = key_of(body_at(position));
     found<Value> value;
-    if (read(here, key, hashes_of(key), value) && value) f(key, *value);
+    if (read(position, key, hashes_of(key), value) && value) f(key, *value);
   }
   ROOST_FN const plan& geometry() const { return plan_; }
   ROOST_FN const memory& where() const { return memory_; }
@@ -395,11 +394,11 @@ class ticket_board::reader {
     std::uint32_t slot;           // in the region
     std::uint32_t step;           // slots passed in this region
   };
-  ROOST_FN cursor cursor_of(const hashes& mine) const {
-    const auto region = split_hash(mine.first, plan_.regions);
+  ROOST_FN cursor cursor_of(const hashes& hash) const {
+    const auto region = split_hash(hash.first, plan_.regions);
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
-    const auto stride = static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit) + 1;
+    const auto stride = static_cast<std::uint32_t>(split_hash(hash.second, plan_.region_slots - 1).digit) + 1;
     return {home, home, 0, start, stride, start, 0};
   }
   ROOST_FN void pass(cursor& position) const {
@@ -435,14 +434,14 @@ class ticket_board::reader {
   /// Calls on_hit(here) at the position of a key.
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
-    const hashes mine = hashes_of(key);
-    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
+    const hashes hash = hashes_of(key);
+    follow(cursor_of(hash), [&](const cursor& position, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
-      if (ticket != mine.ticket) return false;
+      if (ticket != hash.ticket) return false;
       if (counted != nullptr) ++counted->bodies;
-      if (!holds(here, key)) return false;
-      on_hit(here);
+      if (!holds(position, key)) return false;
+      on_hit(position);
       return true;
     });
   }
@@ -468,8 +467,8 @@ class ticket_board::reader {
   ROOST_FN std::uint64_t slot_at(const cursor& position) const {
     return std::uint64_t{position.region} * plan_.region_slots + position.slot;
   }
-  ROOST_FN bool occupied_at(const cursor& here) const { return is_there(ticket_at(here)); }
-  ROOST_FN bool erased_at(const cursor& here) const { return is_erased(ticket_at(here)); }
+  ROOST_FN bool occupied_at(const cursor& position) const { return is_there(ticket_at(position)); }
+  ROOST_FN bool erased_at(const cursor& position) const { return is_erased(ticket_at(position)); }
   ROOST_FN cursor cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
     const auto rest = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
@@ -481,8 +480,8 @@ class ticket_board::reader {
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
   ROOST_FN item* body_at(const cursor& position) const { return body_of_slot(slot_at(position)); }
-  ROOST_FN std::uint32_t* guard_of(const hashes& mine) const {
-    return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
+  ROOST_FN std::uint32_t* guard_of(const hashes& hash) const {
+    return memory_.guards + (static_cast<std::uint32_t>(hash.second >> 8) & (plan_.guards - 1));
   }
 
   // Bodies. During a read, other threads may write only to the value.
@@ -531,50 +530,50 @@ class ticket_board::reader {
   }
 
   /// Whether the body of a slot that has one has a given key.
-  ROOST_FN bool holds(const cursor& here, const Key& key) const {
-    observe(here);
-    return same_key(key_of(body_at(here)), key);
+  ROOST_FN bool holds(const cursor& position, const Key& key) const {
+    observe(position);
+    return same_key(key_of(body_at(position)), key);
   }
 
   /// Orders reading a ticket before reading its body. A second load with acquire order is cheaper than
   /// acquire loads of every ticket, or a fence.
-  ROOST_FN void observe(const cursor& here) const {
-    if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(here)));
+  ROOST_FN void observe(const cursor& position) const {
+    if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(position)));
   }
 
   /// Whether a slot belongs to the key; if so, also its value, or nothing if the key has been erased since. A
   /// value of one word is right as read if the key is still present then; larger values need the guard.
-  ROOST_FN bool read(const cursor& here, const Key& key, const hashes& mine, found<Value>& result) const {
+  ROOST_FN bool read(const cursor& position, const Key& key, const hashes& hash, found<Value>& result) const {
     Value value;
     if (memory_.at_rest) {
-      if (!load_if_of(body_at(here), key, value)) return false;
+      if (!load_if_of(body_at(position), key, value)) return false;
       result = found<Value>(value);
       return true;
     }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
-      observe(here);
-      if (!load_if_of<true>(body_at(here), key, value)) return false;
-      if (ticket_at(here) == mine.ticket) result = found<Value>(value);
+      observe(position);
+      if (!load_if_of<true>(body_at(position), key, value)) return false;
+      if (ticket_at(position) == hash.ticket) result = found<Value>(value);
       return true;
     }
-    std::uint32_t* const guard = guard_of(mine);
-    const item* const position = body_at(here);
+    std::uint32_t* const guard = guard_of(hash);
+    const item* const stored = body_at(position);
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
       const std::uint32_t before = shared::load(guard);
-      detail::observe(position);  // the body to which ticket and guard refer
-      if (!load_if_of(position, key, value)) return false;
-      detail::observe(position);  // later reads are after it
+      detail::observe(stored);  // the body to which ticket and guard refer
+      if (!load_if_of(stored, key, value)) return false;
+      detail::observe(stored);  // later reads are after it
       if (before % 2 == 0 && shared::load(guard) == before) {
         result = found<Value>(value);
         return true;
       }
       // If writers leave no gap, a reader waits for its turn like a writer.
       const auto take_value = [&] {
-        if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(position));
+        if (ticket_at(position) == hash.ticket) result = found<Value>(value_of(stored));
       };
       if (pause > 4096 && hold(guard, take_value)) return true;
       shared::wait(pause);
-      if (ticket_at(here) != mine.ticket) return true;
+      if (ticket_at(position) != hash.ticket) return true;
     }
   }
 
@@ -640,10 +639,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Erases a key; false if it is absent. Its slot is available to this key only, until the next bulk insert.
   ROOST_FN bool erase(const Key& key) const {
     bool result = false;
-    look(key, [&](const cursor& here) {
-      const std::uint32_t bit = bit_of(here);
-      result = (detail::fetch_or(*word_at(here), shape::available << bit) >> bit & shape::available) == 0;
-      auto& flags = memory_.heads[here.region].flags;
+    look(key, [&](const cursor& position) {
+      const std::uint32_t bit = bit_of(position);
+      result = (detail::fetch_or(*word_at(position), shape::available << bit) >> bit & shape::available) == 0;
+      auto& flags = memory_.heads[position.region].flags;
       if (result && (shared::load(&flags) & region_head::packed) != 0)
         detail::fetch_and(flags, ~std::uint32_t{region_head::packed});
     });
@@ -684,16 +683,16 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// The one insert.
   template <class Mode, class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    const hashes mine = hashes_of(key);
-    if (stays<Mode>() && !is_staged(cursor_of(mine).home)) return insertion::full;
+    const hashes hash = hashes_of(key);
+    if (stays<Mode>() && !is_staged(cursor_of(hash).home)) return insertion::full;
     if constexpr (!Change::searches) {  // reads no body
-      return settle<Mode, Mode::reuses>(cursor_of(mine), mine, key, value);
+      return settle<Mode, Mode::reuses>(cursor_of(hash), hash, key, value);
     } else {
-      std::uint32_t* const guard = guard_of(mine);
+      std::uint32_t* const guard = guard_of(hash);
       insertion what = insertion::full;
-      if (stays<Mode>() && shared::load(&memory_.heads[cursor_of(mine).home].far) != 0) return what;
+      if (stays<Mode>() && shared::load(&memory_.heads[cursor_of(hash).home].far) != 0) return what;
       for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
-        if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
+        if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, hash, change); })) return what;
         if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not wait
         shared::wait(pause);
       }
@@ -721,10 +720,11 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   template <class Visit>
   ROOST_FN std::uint32_t walk_to(const cursor& last, const Visit& visit) const {
     observe(last);
-    cursor here = cursor_of(hashes_of(base::key_of(body_at(last))));
-    here.region = last.region;
-    while (here.slot != last.slot && here.step < plan_.region_slots && visit(here)) pass(here);
-    return here.step;
+    cursor position = cursor_of(hashes_of(base::key_of(body_at(last))));
+    position.region = last.region;
+    while (position.slot != last.slot && position.step < plan_.region_slots && visit(position))
+      pass(position);
+    return position.step;
   }
   /// Moves the body of a slot to the slot of an erased key; false if another thread was faster.
   ROOST_FN bool move(const cursor& source, const cursor& target) const {
@@ -758,33 +758,33 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <class Mode, class Change>
-  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine,
+  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& hash,
                                  const Change& change) const {
     bool present = false, own = false, room = false;
-    cursor target = cursor_of(mine);
-    follow(target, [&](const cursor& here, std::uint64_t ticket) {
+    cursor target = cursor_of(hash);
+    follow(target, [&](const cursor& position, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
-        if (!room) target = here;
+        if (!room) target = position;
         room = true;
         return true;
       }
-      if (ticket == mine.ticket && holds(here, key)) {
-        change.change(body_at(here), value);
+      if (ticket == hash.ticket && holds(position, key)) {
+        change.change(body_at(position), value);
         present = true;
         return true;
       }
       if (!room && base::is_erased(ticket)) {
-        own = !Mode::reuses && ticket == (mine.ticket | shape::available) && holds(here, key);
+        own = !Mode::reuses && ticket == (hash.ticket | shape::available) && holds(position, key);
         room = own || Mode::reuses;
-        if (room) target = here;
+        if (room) target = position;
       }
       return false;
     });
     if (present) return insertion::present;
     if (!own) {
-      const insertion what = settle<Mode>(room ? target : cursor_of(mine), mine, key, value);
+      const insertion what = settle<Mode>(room ? target : cursor_of(hash), hash, key, value);
       // If other threads were faster, earlier slots may be available that were skipped: then start again.
-      return what == insertion::full && room ? settle<Mode>(cursor_of(mine), mine, key, value) : what;
+      return what == insertion::full && room ? settle<Mode>(cursor_of(hash), hash, key, value) : what;
     }
     item* const body = body_at(target);
     store_value(body, value);
@@ -795,10 +795,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Stores a pair in the first available slot of its key's probe sequence, from `position` on. At once: the
   /// ticket announces the body before it is written, since no thread reads bodies.
   template <class Mode, bool AtOnce = false>
-  ROOST_FN insertion settle(cursor position, const hashes& mine, const Key& key, const Value& value) const {
-    while (!reserve<Mode>(position, AtOnce ? mine.ticket : reserved())) {
+  ROOST_FN insertion settle(cursor position, const hashes& hash, const Key& key, const Value& value) const {
+    while (!reserve<Mode>(position, AtOnce ? hash.ticket : reserved())) {
     }
-    return fill<AtOnce>(position, mine, key, value);
+    return fill<AtOnce>(position, hash, key, value);
   }
 
   /// A ticket that has no body and info bits yet; announce() clears its bits.
@@ -850,7 +850,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <bool Announced = false>
-  ROOST_FN insertion fill(const cursor& position, const hashes& mine, const Key& key,
+  ROOST_FN insertion fill(const cursor& position, const hashes& hash, const Key& key,
                           const Value& value) const {
     if (position.distance == plan_.regions) return insertion::full;
     item* const target = body_at(position);
@@ -858,7 +858,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     if (position.step >= base::patience)
       detail::fetch_max(memory_.heads[position.region].longest, position.step + 1);
     if (position.distance != 0) detail::fetch_max(memory_.heads[position.home].far, position.distance);
-    if (!Announced) announce(position, mine.ticket);
+    if (!Announced) announce(position, hash.ticket);
     return insertion::inserted;
   }
 
