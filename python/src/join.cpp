@@ -40,9 +40,8 @@ void isin(const call_place<Place>& at, const column& left, const column& right, 
   with_keys(left, [&]<class Key>(Key) {
     const auto a = span_of<Key>(left), b = span_of<Key>(right);
     const auto found = span_of<bool>(results, a.size());
-    constexpr std::size_t few = 1 << 16;  // keys whose sample would cost more than any copies do
     without_gil(at, [&](const Place& place) {
-      const auto there = b.size() <= few ? frozen_set<Key, Place>(place, b) : detail::set_of_keys(place, b);
+      const detail::column_set<Key, Place> there(place, b);
       in_parts(place, a.size(), [&](std::size_t first, std::size_t n) {
         there.contains(place, a.subspan(first, n), found.subspan(first, n));
       });

@@ -63,11 +63,9 @@ void each_size(lines& out, const std::string& title, const std::function<std::st
 }
 
 void few_groups(lines& out) {
-  for (const std::size_t bits : {64, 20, 14}) {
-    each_size(out, "few groups of " + std::to_string(bits) + " bits", [&](const batch_facts& batch) {
-      return std::string(std::vector{"no", "direct", "sample"}[static_cast<int>(choose_few(batch, bits))]);
-    });
-  }
+  each_size(out, "few groups", [](const batch_facts& batch) {
+    return looks_for_few(batch) ? "direct below " + std::to_string(direct_range_most(batch)) : "no";
+  });
   for (const std::size_t n : {std::size_t{1} << 17, std::size_t{1} << 20, std::size_t{1} << 24}) {
     const std::size_t most = few_groups_most(n);
     out << "few groups of " << size_name(n) << " rows: at most " << most << ", a sample of "
@@ -247,6 +245,8 @@ TEST(choose, is_as_choices_txt_says) {
   group_by(out);
   attempts(out);
   unique(out);
+  for (const std::size_t n : sizes)
+    out << "a set of " << size_name(n) << " integers: dense below " << dense_range_most(n) << "\n";
   for (const std::size_t n : sizes)
     out << "join, " << size_name(n) << ": " << join_sample::runs(n) << " runs\n";
 

@@ -78,12 +78,6 @@ constexpr bool frees_rest(std::size_t bytes, std::size_t used, std::size_t size)
 // Few groups, on the host (few_groups.hpp): sums of 10^7 rows by 100 keys 84 -> 42 ms, by 10^4 keys 181 ->
 // 80; of doubles, which are grouped otherwise, by 100 keys 369 -> 45.
 
-enum class few_step {
-  none,
-  direct,  // integers below 2^bits, which need no hashing
-  sample   // hashed, if a sample shows that they are few
-};
-
 inline constexpr std::size_t few_groups_rows = std::size_t{1} << 17;  // from which on they are looked for
 inline constexpr std::size_t few_groups_always = std::size_t{1}
                                                  << 14;  // that are few for any number of threads
@@ -91,14 +85,13 @@ constexpr std::size_t few_groups_most(std::size_t rows) {
   return std::clamp<std::size_t>(rows / 64, few_groups_always, std::size_t{1} << 18);
 }
 
-/// `bits`: of the greatest key, if it is known.
-constexpr few_step choose_few(const batch_facts& batch, std::size_t bits = 64) {
-  constexpr std::size_t direct_bits_most = 20;
-  if (!batch.on_host || batch.tried.few || batch.rows < few_groups_rows || batch.rows > batch_most)
-    return few_step::none;
-  if (batch.integers && bits <= direct_bits_most && std::size_t{1} << bits <= batch.rows / 8)
-    return few_step::direct;
-  return few_step::sample;
+constexpr bool looks_for_few(const batch_facts& batch) {
+  return batch.on_host && !batch.tried.few && batch.rows >= few_groups_rows && batch.rows <= batch_most;
+}
+
+/// Integers of a range of so many need no hashing, nor a sample: they address a table.
+constexpr std::uint64_t direct_range_most(const batch_facts& batch) {
+  return std::min(std::uint64_t{batch.rows} / 8, std::uint64_t{1} << 20);
 }
 
 /// A sample that estimates the number of groups, and whether that many are few.
@@ -184,7 +177,7 @@ enum class group_by_step { few, aggregate, group };
 /// `any_order`: values can be combined in words of scratch memory, in any order: then tables add them up
 /// (2^26 pairs, 2 copies 16.9 -> 28.8 G/s, 1024 copies 22.3 -> 56.9).
 constexpr group_by_step choose_group_by(const batch_facts& batch, bool any_order) {
-  if (choose_few(batch) != few_step::none) return group_by_step::few;
+  if (looks_for_few(batch)) return group_by_step::few;
   const bool fits = batch.key_bytes <= 8 && batch.rows != 0 && batch.rows <= batch_most;
   return any_order && fits && !batch.tried.tables ? group_by_step::aggregate : group_by_step::group;
 }
@@ -308,7 +301,7 @@ constexpr bool sorts_bits(const batch_facts& batch) {
 
 constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts& wanted) {
   constexpr std::size_t sorted_most = 1 << 17;  // a guess
-  if (choose_few(batch) != few_step::none) return unique_step::few;
+  if (looks_for_few(batch)) return unique_step::few;
   if (wanted.keys_alone && wanted.by_first && batch.key_bytes <= 8) return unique_step::mark;
   if (!wanted.keys_alone || !wanted.by_key || wanted.first || !batch.integers) return unique_step::number;
   if (sorts_bits(batch) || batch.rows <= sorted_most) return unique_step::sort;
@@ -319,11 +312,18 @@ constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts
 
 // Joins
 
+/// The range of integers, on the host, for which a bit each takes the place of a set of so many keys.
+constexpr std::uint64_t dense_range_most(std::size_t keys) {
+  return std::min(std::uint64_t{32} * keys, std::uint64_t{1} << 28);
+}
+
 /// The rows of a side that are looked at for copies before a table is chosen; 0: all of them are, by a table
 /// for copies. If half of a side's keys have copies, the sample misses all of them once in a million times.
 /// (2^26 with 2^26 different keys 16.2 -> 53.8 G rows/s; on the host 10^7 rows of 64 bits 668 -> 312 ms.)
 struct join_sample {
   static constexpr std::size_t run = 64;  // neighbours
+  /// A set of fewer keys is built with their copies, which cost less than the sample.
+  static constexpr bool pays_for_set(std::size_t keys) { return keys > 1 << 16; }
   static std::size_t runs(std::size_t rows) {
     const std::size_t wanted =
         static_cast<std::size_t>(std::sqrt(64.0 * static_cast<double>(rows))) / run + 1;

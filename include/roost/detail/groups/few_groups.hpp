@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "roost/detail/groups/choose.hpp"
+#include "roost/detail/groups/dense_keys.hpp"
 #include "roost/detail/groups/reduce_lists.hpp"
 #include "roost/detail/groups/value_words.hpp"
 #include "roost/hash.hpp"
@@ -150,16 +151,16 @@ class key_table {
   first_keys<Key> distinct_;
 };
 
-/// The same for integers below 2^bits, without hashing.
+/// The same for integers of a small range, without hashing.
 template <class Key>
 class direct_table {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  explicit direct_table(std::size_t bits) : slots_(std::size_t{1} << bits, slot{none, 0}) {}
+  explicit direct_table(const key_range<Key>& range) : range_(range), slots_(range.count, slot{none, 0}) {}
 
   std::uint32_t insert(const Key& key, std::uint32_t row) {
-    slot& it = slots_[static_cast<std::size_t>(key)];
+    slot& it = slots_[range_(key)];
     if (it.number == none) it.number = distinct_.add(key, row);
     ++it.count;
     return it.number;
@@ -171,13 +172,14 @@ class direct_table {
   const first_keys<Key>& distinct() const { return distinct_; }
   void write_counts(std::uint64_t* counts) const {
     for (std::size_t i = 0; i < distinct_.keys.size(); ++i)
-      counts[i] = slots_[static_cast<std::size_t>(distinct_.keys[i])].count;
+      counts[i] = slots_[range_(distinct_.keys[i])].count;
   }
 
  private:
   struct slot {
     std::uint32_t number, count;
   };
+  key_range<Key> range_;
   std::vector<slot> slots_;
   first_keys<Key> distinct_;
 };
@@ -229,8 +231,9 @@ std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys
 
 /// Numbers each chunk of rows by a table of its own; false if its keys are not few.
 template <class Key, class Table, class Keys>
-bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys) {
-  const std::size_t n = rows.numbers.size(), most = few_groups_most(n);
+bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys,
+                   std::size_t most) {
+  const std::size_t n = rows.numbers.size();
   std::atomic<bool> too_many{false};
   cpu.launch(tables.size(), few_rows::block * sizeof(Key),
              [&](const auto&, std::size_t c, std::byte* memory) {
@@ -253,7 +256,7 @@ bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, 
 /// Numbers the keys of all chunks together, and counts the rows of each in each chunk. False if they are not
 /// few.
 template <class Table>
-bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
+bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows, std::size_t most) {
   const std::size_t n = rows.numbers.size(), chunks = tables.size();
   std::vector<std::vector<std::uint64_t>> counts(chunks);
   std::vector<std::vector<std::uint32_t>> maps(chunks);  // from the numbers of a chunk to those of all
@@ -268,7 +271,7 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
     }
   }
   const std::size_t size = all.distinct().keys.size();
-  if (size > few_groups_most(n)) return false;
+  if (size > most) return false;
   rows.first = all.distinct().rows;
   rows.before.assign((chunks + 1) * size, 0);
   cpu.for_each(chunks, [&](std::size_t c) {
@@ -283,10 +286,11 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
   return true;
 }
 
-/// Numbers rows by tables that empty() makes; nothing if the keys are not few.
+/// Numbers rows by tables that empty() makes; nothing if they have more than `most` keys. `distinct`: about
+/// how many they have.
 template <class Key, class Empty, class Keys>
 std::optional<few_groups<Key>> number_few(const host& cpu, const batch_facts& batch, const Keys& keys,
-                                          const Empty& empty, std::size_t distinct) {
+                                          const Empty& empty, std::size_t distinct, std::size_t most) {
   few_groups<Key> result;
   few_rows& rows = result.rows;
   rows.chunks = chunks_of_few(batch, distinct);
@@ -295,27 +299,33 @@ std::optional<few_groups<Key>> number_few(const host& cpu, const batch_facts& ba
   rows.numbers = array<std::uint32_t, host>(cpu, batch.rows);
   std::vector<decltype(empty())> tables;
   for (std::size_t c = 0; c < rows.chunks; ++c) tables.push_back(empty());
-  if (!number_chunks<Key>(cpu, tables, rows, keys) || !merge_tables(cpu, tables, rows)) return std::nullopt;
+  if (!number_chunks<Key>(cpu, tables, rows, keys, most) || !merge_tables(cpu, tables, rows, most))
+    return std::nullopt;
   result.keys = copy_to(cpu, tables[0].distinct().keys);
   return result;
 }
 
-/// Numbers n rows by their keys, which are below 2^bits; nothing if they are not few. `keys`: like values_at.
+/// Numbers n rows by their keys; nothing if they are not few. `keys`: like values_at. `bits`: of the greatest
+/// one, if it is known that they are so small.
 template <class Key, class Keys>
 std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
   const batch_facts batch = facts_of<Key>(cpu, n);
-  const few_step step = choose_few(batch, bits);
-  if (step == few_step::none) return std::nullopt;
+  if (!looks_for_few(batch)) return std::nullopt;
   if constexpr (is_integer<Key>) {
-    if (step == few_step::direct) {
-      const auto empty = [&] { return direct_table<Key>(bits); };
-      return number_few<Key>(cpu, batch, keys, empty, std::size_t{1} << bits);
+    const std::uint64_t most = direct_range_most(batch);
+    std::optional<key_range<Key>> range;
+    if (bits == 64) range = range_of<Key>(cpu, n, keys, most);
+    if (bits < 64 && std::uint64_t{1} << bits <= most) range = {0, std::uint64_t{1} << bits};
+    if (range) {
+      const auto empty = [&] { return direct_table<Key>(*range); };
+      return number_few<Key>(cpu, batch, keys, empty, range->count, range->count);
     }
   }
   const auto distinct = sample_few<Key>(cpu, n, keys);
   if (!distinct) return std::nullopt;
-  return number_few<Key>(cpu, batch, keys, [&] { return key_table<Key>(cpu, keys(0)); }, *distinct);
+  const auto empty = [&] { return key_table<Key>(cpu, keys(0)); };
+  return number_few<Key>(cpu, batch, keys, empty, *distinct, few_groups_most(n));
 }
 
 /// body(group, value) for the rows from `first` to `end` - 1.

@@ -3,6 +3,7 @@
 // Joins: see roost/join.hpp.
 
 #include "roost/detail/groups/choose.hpp"
+#include "roost/detail/groups/dense_keys.hpp"
 #include "roost/detail/partition/select.hpp"
 #include "roost/frozen_set.hpp"
 #include "roost/join.hpp"
@@ -28,13 +29,47 @@ bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build&
   return build(array_of(place, runs * sample.run, sample)).statistics().duplicates != 0;
 }
 
-/// The set of a column's keys. A direct build from many copies of few keys would be slow.
-template <class Place, class Keys>
-auto set_of_keys(const Place& place, const Keys& keys) {
-  const auto build = [&](const auto& some) { return frozen_set<element_of<Keys>, Place>(place, some); };
-  if (!seems_to_have_copies(place, as_sequence(keys), build)) return build(keys);
-  return build(unique(place, keys, index_order::any));
-}
+/// The set of a column's keys.
+template <class Key, class Place>
+class column_set {
+  static constexpr bool may_be_dense = std::is_same_v<Place, host> && is_integer<Key>;
+
+ public:
+  template <class Keys>
+  column_set(const Place& place, const Keys& keys) {
+    const auto sequence = as_sequence(keys);
+    if constexpr (may_be_dense) dense_ = dense_set<Key>::of(place, sequence);
+    if (is_dense()) return;
+    // A direct build from many copies of few keys would be slow.
+    const auto build = [&](const auto& some) { return frozen_set<Key, Place>(place, some); };
+    const bool copies =
+        join_sample::pays_for_set(sequence.size()) && seems_to_have_copies(place, sequence, build);
+    hashed_ = copies ? build(unique(place, keys, index_order::any)) : build(keys);
+  }
+
+  /// results[i] = whether queries[i] is in the column. Asynchronous on cuda.
+  template <class Queries, class Results>
+  void contains(const Place& place, const Queries& queries, Results&& results) const {
+    if constexpr (may_be_dense) {
+      if (is_dense()) {
+        const auto sequence = as_sequence(queries);
+        bool* const found = std::ranges::data(results);
+        return place.for_each(sequence.size(),
+                              [&](std::size_t i) { found[i] = dense_->contains(sequence[i]); });
+      }
+    }
+    hashed_.contains(place, queries, results);
+  }
+
+ private:
+  bool is_dense() const {
+    if constexpr (may_be_dense) return dense_.has_value();
+    return false;
+  }
+
+  std::conditional_t<may_be_dense, std::optional<dense_set<Key>>, none> dense_;
+  frozen_set<Key, Place> hashed_;
+};
 
 template <class Row, class Place, class Left, class Right>
 struct join {
@@ -101,7 +136,7 @@ struct join {
                                 bool wanted, const char* where) {
     const auto left = as_sequence(left_keys);
     check(left.size(), where);
-    const auto there = set_of_keys(place, right_keys);
+    const column_set<key, Place> there(place, right_keys);
     array<bool, Place> answers(place, left.size());
     there.contains(place, left_keys, answers);
     return select_numbers<Row>(place, left.size(), is_value<bool>{answers.data(), wanted});

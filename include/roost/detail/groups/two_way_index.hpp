@@ -2,8 +2,6 @@
 
 // Bodies of roost/two_way_index.hpp.
 
-#include <numeric>
-
 #include "roost/detail/groups/few_groups.hpp"
 #include "roost/detail/groups/sort_distinct.hpp"
 #include "roost/two_way_index.hpp"
@@ -206,23 +204,22 @@ template <class Key>
 auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wanted) {
   const std::size_t size = few.rows.size(), n = few.rows.numbers.size();
   const bool sorts = wanted.order == index_order::by_key;
-  std::vector<std::uint32_t> order(size), position(size);
-  std::iota(order.begin(), order.end(), 0u);
+  auto order = array_of(cpu, size, number<std::uint32_t>());
+  unique_keys<Key, host> result;
   if constexpr (is_integer<Key>) {
-    if (sorts)
-      std::sort(order.begin(), order.end(), [&](auto a, auto b) { return few.keys[a] < few.keys[b]; });
+    if (sorts) result.keys = sort_by_key(cpu, few.keys, order);
   }
+  if (!sorts) result.keys = std::move(few.keys);
   const auto in_order = [&]<class T>(const T* source) {
     return array_of(cpu, size, gather<T>{source, order.data()});
   };
-  unique_keys<Key, host> result;
-  result.keys = in_order(few.keys.data());
   if (wanted.first) result.first = in_order(few.rows.first.data());
   if (wanted.counts) result.counts = in_order(few.rows.counts());
   if (!wanted.inverse) return result;
   result.inverse = std::move(few.rows.numbers);
   if (!sorts) return result;
-  for (std::size_t g = 0; g < size; ++g) position[order[g]] = static_cast<std::uint32_t>(g);
+  array<std::uint32_t, host> position(cpu, size);
+  cpu.for_each(size, scatter{order.data(), number<std::uint32_t>(), position.data()});
   cpu.for_each(n, [&](std::size_t i) { result.inverse[i] = position[result.inverse[i]]; });
   return result;
 }
