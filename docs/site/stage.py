@@ -47,7 +47,8 @@ MOCKED = ["roost._host", "roost._apps", "roost._cuda", "torch"]  # so that nothi
 HEADERS = {  # the public headers, as the C++ reference lists them
     "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_statistics",
     "Tables that change": "concurrent_map concurrent_set block_map concurrent_options operation",
-    "Distinct keys, sums and joins": "two_way_index group_by join columns texts string_index arrow",
+    "Distinct keys, sums and joins": "two_way_index group_by join",
+    "Rows of columns, and texts": "columns texts string_index arrow",
     "Tables of any size": "stadium_map stadium_file stadium_options",
     "Rows that are learned": "embedding_table embedding_options gather_rows",
     "Voxels": "coordinate_index kernel_map sparse_conv sparse_options",

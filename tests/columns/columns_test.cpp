@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <roost/columns.hpp>
+#include <roost/columns/columns.hpp>
 #include <roost/frozen_map.hpp>
 #include <roost/join.hpp>
 #include <string>

@@ -2,12 +2,12 @@
 
 #include <optional>
 
+#include "roost/columns/texts.hpp"
 #include "roost/detail/groups/few_groups.hpp"
 #include "roost/detail/place/xxhash.hpp"
-#include "roost/texts.hpp"
 
-// Bodies of roost/texts.hpp. Short texts are keys as they are. A hash represents each longer one, and texts
-// with equal hashes are compared.
+// Bodies of roost/columns/texts.hpp. Short texts are keys as they are. A hash represents each longer one, and
+// texts with equal hashes are compared.
 
 namespace roost {
 namespace detail {
