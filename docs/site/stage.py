@@ -45,7 +45,7 @@ PROGRAMS = {
 }
 MOCKED = ["roost._host", "roost._apps", "roost._cuda", "torch"]  # so that nothing need be built
 HEADERS = {  # the public headers, as the C++ reference lists them
-    "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_statistics",
+    "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_options",
     "Tables that change": "concurrent_map concurrent_set block_map concurrent_options operation",
     "Distinct keys, sums and joins": "two_way_index group_by join",
     "Rows of columns, and texts": "columns texts string_index arrow",

@@ -7,7 +7,7 @@
 #include "roost/detail/frozen/compact.hpp"
 #include "roost/detail/frozen/host_build.hpp"
 #include "roost/detail/place/numbers.hpp"
-#include "roost/frozen_statistics.hpp"
+#include "roost/frozen_options.hpp"
 
 // Builds the table of a frozen_map: partitions the pairs, builds the regions, handles copies of keys,
 // retries.
