@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <roost/columns.hpp>
+#include <roost/columns/columns.hpp>
 #include <roost/group_by.hpp>
 #include <roost/join.hpp>
 #include <vector>

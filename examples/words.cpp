@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
-#include <roost/string_index.hpp>
+#include <roost/columns/string_index.hpp>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "roost/detail/frozen/region_build.hpp"
-#include "roost/detail/table/ref.hpp"
+#include "roost/detail/frozen/layout.hpp"
 
 /// \file
 /// Layout `cuckoo`: the table of Alcantara et al. 2009, "Real-Time Parallel Hashing on the GPU", section 4.1.
@@ -46,10 +45,11 @@ struct cuckoo {
   };
 
   static constexpr const char* name = "cuckoo";
+  static constexpr detail::layout_abilities can{};
 
   template <class Place, class Key, class Value>
   class table;
-  template <class Place, class Key, class Value>
+  template <class Place, class Key, class Value, bool Small = false, class Items = const pair<Key, Value>*>
   struct builder;
 
   /// The paper's first-level functions, and those used after them.
@@ -86,39 +86,10 @@ struct cuckoo {
   static constexpr std::uint32_t ours = 0x80000000u;  ///< bit of a region's seed: not the paper's functions
 
   /// The geometry of one build attempt.
-  struct plan {
-    std::uint32_t regions;
-    first_level region_of;
-    std::uint64_t room_for_region = 0;
-    bool counted = true;
-  };
+  using plan = detail::layout_plan<first_level>;
 
   template <class Place, class Key, class Value>
-  static plan make_plan(std::size_t n, const options& options, int attempt);
-
-  /// The memory of a table.
-  template <class Place, class Key, class Value>
-  class storage {
-   public:
-    storage(const Place& place, const plan& p)
-        : slots_(place, std::size_t{p.regions} * region_slots),
-          seeds_(place, p.regions),
-          state_(place, 1),
-          table_(slots_.data(), seeds_.data(), p.region_of, detail::find_empty_keys<Key>(p.region_of)) {}
-
-    const table<Place, Key, Value>& ref() const { return table_; }
-    detail::build_state* state() { return state_.data(); }
-    std::size_t bytes() const { return slots_.bytes() + seeds_.bytes() + state_.bytes(); }
-    double load_factor(std::size_t size) const {
-      return static_cast<double>(size) / static_cast<double>(table_.capacity());
-    }
-
-   private:
-    array<pair<Key, Value>, Place> slots_;
-    array<std::uint32_t, Place> seeds_;
-    array<detail::build_state, Place> state_;
-    table<Place, Key, Value> table_;
-  };
+  static plan make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts = 0);
 };
 
 /// The slots of a map: see roost::lookups for its operations.
@@ -128,11 +99,20 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
   using item = pair<Key, Value>;
   using typename lookups<table, Key, Value>::hit;
 
-  table(item* slots, std::uint32_t* seeds, const first_level& region_of, const detail::empty_keys<Key>& empty)
-      : slots_(slots), seeds_(seeds), region_of_(region_of), empty_(empty) {}
+  table(std::byte* memory, const plan& p)
+      : slots_(reinterpret_cast<item*>(memory)),
+        seeds_(reinterpret_cast<std::uint32_t*>(slots_ + std::uint64_t{p.regions} * region_slots)),
+        region_of_(p.region_of),
+        empty_(detail::find_empty_keys<Key>(p.region_of)) {}
+  static std::size_t bytes_of(const plan& p) {
+    return p.regions * (region_slots * sizeof(item) + sizeof(std::uint32_t));
+  }
 
   /// The number of slots.
   ROOST_FN std::uint64_t capacity() const { return std::uint64_t{region_of_.regions} * region_slots; }
+  double load_factor(std::size_t size) const {
+    return static_cast<double>(size) / static_cast<double>(capacity());
+  }
 
   // Slots by number, for iteration and checks.
 
@@ -152,7 +132,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a slot, each in the next sub-table.
 
-  static constexpr bool defers = false, interleaves_by_region = false, interleaves_directly = false;
+  static constexpr detail::bulk_drivers drivers{};
 
   struct lookup {
     Key key;
@@ -195,7 +175,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
   }
 
  private:
-  template <class P, class K, class V>
+  template <class P, class K, class V, bool Small, class Items>
   friend struct cuckoo::builder;
 
   ROOST_FN std::uint64_t slot(std::uint32_t region, std::uint32_t subtable, std::uint32_t s) const {
@@ -214,7 +194,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
 };
 
 template <class Place, class Key, class Value>
-cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attempt) {
+cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t) {
   constexpr double most = static_cast<double>(region_most) / region_slots;
   if (!(options.load_factor > 0 && options.load_factor <= most)) {
     detail::raise<invalid_argument>(
@@ -237,13 +217,14 @@ cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attemp
                  {static_cast<std::uint32_t>(random) & 0x7fffffffu,
                   (static_cast<std::uint32_t>(random >> 32) & 0x7fffffffu) | 1u},
                  seed};
-  p.counted = !options.two_kernel || attempt > 2;  // copies of one key never fit in a fixed place
+  p.tries_exact = !options.two_kernel || attempt > 2;  // copies of one key never fit in a fixed place
+  p.tries_slack = !p.tries_exact;
   p.room_for_region = region_most;
   return p;
 }
 
 /// Builds one region.
-template <class Place, class Key, class Value>
+template <class Place, class Key, class Value, bool, class>
 struct cuckoo::builder {
   static constexpr int threads = region_most;
   static constexpr bool large_scratch = true;

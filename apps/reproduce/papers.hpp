@@ -336,7 +336,7 @@ class voxels_trial {
       regions.emplace(split.run(detail::zip_checked(keys(), values(), "partition"), plan.region_of));
     });
     using builder = cuckoo::builder<Place, u32, u32>;
-    std::optional<cuckoo::storage<Place, u32, u32>> table;
+    std::optional<detail::frozen_storage<Place, cuckoo::table<Place, u32, u32>>> table;
     array<detail::build_counts, Place> counted(place_, 1);
     const auto make_table = [&] {
       table.reset();

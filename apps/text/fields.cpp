@@ -7,7 +7,7 @@
 #include <optional>
 #include <system_error>
 
-#include "roost/string_index.hpp"
+#include "roost/columns/string_index.hpp"
 
 namespace roost::tools {
 namespace {

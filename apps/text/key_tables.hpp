@@ -11,9 +11,9 @@
 
 #include "apps/shared/brought_to.hpp"
 #include "apps/shared/text_column.hpp"
+#include "roost/columns/texts.hpp"
 #include "roost/frozen_multimap.hpp"
 #include "roost/join.hpp"
-#include "roost/texts.hpp"
 #include "roost/two_way_index.hpp"
 
 // How `roost join` and `roost unique` use tables; one source for both places, compiled separately.

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "../include/roost.h"
-#include "roost/arrow.hpp"
+#include "roost/columns/arrow.hpp"
 
 // The data of the functions of roost.h, and the interface of places.
 

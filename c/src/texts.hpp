@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "place.hpp"
+#include "roost/columns/texts.hpp"
 #include "roost/frozen_map.hpp"
-#include "roost/texts.hpp"
 
 // Texts in memory of a place.
 

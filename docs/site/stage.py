@@ -45,9 +45,10 @@ PROGRAMS = {
 }
 MOCKED = ["roost._host", "roost._apps", "roost._cuda", "torch"]  # so that nothing need be built
 HEADERS = {  # the public headers, as the C++ reference lists them
-    "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_statistics",
+    "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_options",
     "Tables that change": "concurrent_map concurrent_set block_map concurrent_options operation",
-    "Distinct keys, sums and joins": "two_way_index group_by join columns texts string_index arrow",
+    "Distinct keys, sums and joins": "two_way_index group_by join",
+    "Rows of columns, and texts": "columns texts string_index arrow",
     "Tables of any size": "stadium_map stadium_file stadium_options",
     "Trainable embedding tables": "embedding_table embedding_options gather_rows",
     "Voxels": "coordinate_index kernel_map sparse_conv sparse_options",

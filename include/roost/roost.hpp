@@ -2,21 +2,19 @@
 
 /// \file
 /// Includes the pages of the core, except those that need other libraries: roost/sorted_map.hpp (CUB's
-/// device-wide sort, which takes longer to compile than all the rest), and roost/arrow.hpp,
-/// roost/string_index.hpp, roost/texts.hpp and roost/file.hpp (xxHash). Include the pages of roost/stadium/,
-/// roost/sparse/, roost/embedding/ and roost/shards/ by name.
+/// device-wide sort, which takes longer to compile than all the rest), and roost/file.hpp (xxHash). Include
+/// the pages of roost/columns/, roost/stadium/, roost/sparse/, roost/embedding/ and roost/shards/ by name.
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"
-#include "roost/columns.hpp"
 #include "roost/concurrent_map.hpp"
 #include "roost/concurrent_options.hpp"
 #include "roost/concurrent_set.hpp"
 #include "roost/error.hpp"
 #include "roost/frozen_map.hpp"
 #include "roost/frozen_multimap.hpp"
+#include "roost/frozen_options.hpp"
 #include "roost/frozen_set.hpp"
-#include "roost/frozen_statistics.hpp"
 #include "roost/functional.hpp"
 #include "roost/group_by.hpp"
 #include "roost/hash.hpp"

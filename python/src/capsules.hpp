@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "roost/arrow.hpp"
+#include "roost/columns/arrow.hpp"
 
 // Arrow structs in Python capsules.
 

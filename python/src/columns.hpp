@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "place.hpp"
-#include "roost/columns.hpp"
+#include "roost/columns/columns.hpp"
 
 // Columns: the arguments and results of Python calls. The Python side has turned keys and values into
 // contiguous rows of words in memory of the place; here only their size matters.

@@ -3,7 +3,7 @@
 #include "bind.hpp"
 #include "columns.hpp"
 #include "grouping.hpp"
-#include "roost/columns.hpp"
+#include "roost/columns/columns.hpp"
 
 // Keys of several columns, and of columns with nulls.
 

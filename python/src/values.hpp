@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "columns.hpp"
-#include "roost/columns.hpp"
+#include "roost/columns/columns.hpp"
 
 // Columns of values whose type is chosen at run time, and the words by which groups of them are combined.
 

@@ -1,5 +1,6 @@
 #include <map>
 #include <optional>
+#include <roost/columns/string_index.hpp>
 #include <roost/shards/sharded_concurrent_map.hpp>
 #include <roost/shards/sharded_index.hpp>
 #include <roost/shards/sharded_join.hpp>
@@ -8,7 +9,6 @@
 #include <roost/sorted_map.hpp>
 #include <roost/sparse/kernel_map.hpp>
 #include <roost/sparse/sparse_conv.hpp>
-#include <roost/string_index.hpp>
 
 #include "support/shards.hpp"
 #include "support/stadium.hpp"

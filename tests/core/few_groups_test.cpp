@@ -1,5 +1,5 @@
 #include <random>
-#include <roost/columns.hpp>
+#include <roost/columns/columns.hpp>
 #include <roost/group_by.hpp>
 #include <roost/two_way_index.hpp>
 #include <string_view>

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 #include <random>
-#include <roost/arrow.hpp>
+#include <roost/columns/arrow.hpp>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,11 @@
 // Includes every public header and uses every table, for compilers that are told to warn: includes of ours
 // are no system headers, so what they warn of would be the users' to read.
-#include <roost/arrow.hpp>
 #include <roost/block_map.hpp>
 #include <roost/bulk.hpp>
+#include <roost/columns/arrow.hpp>
+#include <roost/columns/columns.hpp>
+#include <roost/columns/string_index.hpp>
+#include <roost/columns/texts.hpp>
 #include <roost/concurrent_map.hpp>
 #include <roost/concurrent_set.hpp>
 #include <roost/cuda.hpp>
@@ -36,8 +39,6 @@
 #include <roost/sparse/sparse_conv.hpp>
 #include <roost/stadium/stadium_file.hpp>
 #include <roost/stadium/stadium_map.hpp>
-#include <roost/string_index.hpp>
-#include <roost/texts.hpp>
 #include <roost/two_way_index.hpp>
 
 namespace {

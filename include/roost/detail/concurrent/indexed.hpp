@@ -68,7 +68,7 @@ class indexed::reader : protected indexed::slots<Place, Key> {
 
   // Lookups in steps: those of the slots.
 
-  static constexpr bool defers = true, interleaves_by_region = false, interleaves_directly = false;
+  static constexpr detail::bulk_drivers drivers{.defers = true};
   using key_slots::with_format, key_slots::start, key_slots::read, key_slots::match, key_slots::passed,
       key_slots::fetch;
   using typename key_slots::lookup;

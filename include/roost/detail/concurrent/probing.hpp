@@ -331,7 +331,8 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; the last one has the key, or lacks
   // its mark.
 
-  static constexpr bool defers = true, interleaves_by_region = true, interleaves_directly = true;
+  static constexpr detail::bulk_drivers drivers{
+      .defers = true, .interleaves_by_region = true, .interleaves_directly = true};
   /// The format for direct lookups of many threads: neighbours read their buckets together.
   using format_of_neighbours = detail::paired_access;
 

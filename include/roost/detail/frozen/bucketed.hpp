@@ -2,9 +2,8 @@
 
 #include <cmath>
 
-#include "roost/detail/frozen/region_build.hpp"
+#include "roost/detail/frozen/layout.hpp"
 #include "roost/detail/place/lanes.hpp"
-#include "roost/detail/table/ref.hpp"
 
 /// \file
 /// Layout `bucketed`: buckets of plain slots, for keys and values of any size.
@@ -36,6 +35,7 @@ struct bucketed {
 
   static constexpr double load_factor_most = 1;
   static constexpr const char* name = "bucketed";
+  static constexpr detail::layout_abilities can{.hash_order = true, .builds_in_turn = true};
 
   template <std::size_t Bytes, class Key, class Value>
   struct bucket_of;
@@ -47,40 +47,13 @@ struct bucketed {
   using small_builder = builder<Place, Key, Value>;
 
   /// The geometry of one build attempt.
-  struct plan {
-    std::uint32_t regions;
-    std::uint32_t region_buckets;
-    detail::leading_bits region_of;
-    std::uint64_t room_for_region = 0;  // in a partition with slack; 0: the usual
+  struct plan : detail::layout_plan<> {
+    std::uint32_t region_buckets = 0;
     bool small() const { return true; }
   };
 
   template <class Place, class Key, class Value>
   static plan make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts = 0);
-
-  /// The memory of a table.
-  template <class Place, class Key, class Value>
-  class storage {
-   public:
-    storage(const Place& place, const plan& p)
-        : buckets_(place, std::size_t{p.regions} * p.region_buckets +
-                              detail::ceil_div(sizeof(detail::build_state), sizeof(bucket))),
-          table_(buckets_.data(), p.regions, p.region_buckets, p.region_of.seed,
-                 detail::find_empty_keys<Key>(p.region_of)) {}
-
-    const table<Place, Key, Value>& ref() const { return table_; }
-    /// The state of asynchronous builds.
-    detail::build_state* state() { return reinterpret_cast<detail::build_state*>(buckets_.end()) - 1; }
-    std::size_t bytes() const { return buckets_.bytes(); }
-    double load_factor(std::size_t size) const {
-      return static_cast<double>(size) / static_cast<double>(table_.capacity());
-    }
-
-   private:
-    using bucket = typename table<Place, Key, Value>::bucket;
-    array<bucket, Place> buckets_;
-    table<Place, Key, Value> table_;
-  };
 };
 
 /// The slots that are probed at once: keys together, values together. `Bytes`: the wanted size; a bucket has
@@ -133,15 +106,24 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   using read_type =
       std::conditional_t<on_host, none, std::conditional_t<reads_values, bucket, typename bucket::key_block>>;
 
-  table(bucket* buckets, std::uint32_t regions, std::uint32_t region_buckets, std::uint64_t seed,
-        const detail::empty_keys<Key>& empty)
-      : buckets_(buckets), seed_(seed), regions_(regions), region_buckets_(region_buckets), empty_(empty) {}
+  table(std::byte* memory, const plan& p)
+      : buckets_(reinterpret_cast<bucket*>(memory)),
+        seed_(p.region_of.seed),
+        regions_(p.regions),
+        region_buckets_(p.region_buckets),
+        empty_(detail::find_empty_keys<Key>(p.region_of)) {}
+  static std::size_t bytes_of(const plan& p) {
+    return std::size_t{p.regions} * p.region_buckets * sizeof(bucket);
+  }
 
   /// Splits keys by the leading bits of their hash, which is the order of the buckets.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {seed_, parts}; }
 
   /// The number of slots.
   ROOST_FN std::uint64_t capacity() const { return std::uint64_t{regions_} * region_buckets_ * bucket_slots; }
+  double load_factor(std::size_t size) const {
+    return static_cast<double>(size) / static_cast<double>(capacity());
+  }
 
   // Slots by number, for iteration and checks.
 
@@ -169,7 +151,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; a bucket that has not overflowed is
   // the last one.
 
-  static constexpr bool defers = false, interleaves_by_region = false, interleaves_directly = false;
+  static constexpr detail::bulk_drivers drivers{};
 
   struct lookup {
     Key key;
@@ -323,7 +305,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
   return p;
 }
 
-/// Builds one region: what detail::region_build requires of a layout.
+/// Builds one region, by detail::region_build.
 template <class Place, class Key, class Value, bool Small, class Items>
 struct bucketed::builder {
   static constexpr int threads = detail::build_tuning<cuda>::threads;

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
-#include <span>
 
 #include "roost/detail/frozen/bucketed.hpp"
 #include "roost/detail/frozen/compact.hpp"
 #include "roost/detail/frozen/host_build.hpp"
 #include "roost/detail/place/numbers.hpp"
-#include "roost/frozen_statistics.hpp"
+#include "roost/frozen_options.hpp"
 
 // Builds the table of a frozen_map: partitions the pairs, builds the regions, handles copies of keys,
 // retries.
@@ -26,18 +24,6 @@ concept lies_in_order = requires(const Source& source) { source.region_of; };
 /// be distinct, or the build fails.
 template <class Source>
 concept comes_in_ranges = requires { Source::comes_in_ranges; };
-
-/// The room policies to try, in order. Slack first, since it saves a pass over the keys; data that overflows
-/// it (many copies of few keys) is counted. A plan may choose a policy itself.
-template <class Plan>
-std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
-  static constexpr std::array<room, 2> both{room::slack, room::exact};
-  if constexpr (requires { plan.counted; }) {
-    return std::span<const room>(both).subspan(plan.counted ? 1 : 0, 1);
-  } else {
-    return both;
-  }
-}
 
 /// Calls f(i) for i in [0, n), if the build of `given` pairs ended with `when`.
 template <class F>
@@ -149,6 +135,7 @@ struct write_first {
 /// A table that is built at once, and the facts about its last build.
 template <class Key, class Value, class Place, class Layout>
 class frozen_table {
+  static_assert(frozen_layout<Layout, Place, Key, Value>, "how to write a layout: detail/frozen/layout.hpp");
   using counts = build_counts;
 
  public:
@@ -157,7 +144,7 @@ class frozen_table {
 
   /// The geometry of a table of n pairs.
   static auto plan_of(std::size_t n, const options& options) {
-    return Layout::template make_plan<Place, Key, placed>(n, options, 0);
+    return Layout::template make_plan<Place, Key, placed>(n, options, 0, 0);
   }
 
   /// Builds with the first seed that succeeds. Synchronises. Throws build_error.
@@ -166,14 +153,9 @@ class frozen_table {
                                              const options& options) {
     const std::size_t n = source.size();
     for (int attempt = 0; attempt <= options.max_restarts; ++attempt) {
-      const auto plan = [&] {
-        if constexpr (lies_in_order<Source>) {
-          return Layout::template make_plan<Place, Key, placed>(n, options, attempt,
-                                                                attempt == 0 ? source.region_of.regions : 0);
-        } else {
-          return Layout::template make_plan<Place, Key, placed>(n, options, attempt);
-        }
-      }();
+      std::uint32_t parts = 0;
+      if constexpr (lies_in_order<Source>) parts = attempt == 0 ? source.region_of.regions : 0;
+      const auto plan = Layout::template make_plan<Place, Key, placed>(n, options, attempt, parts);
       std::unique_ptr<frozen_table> result(new frozen_table(place, plan, n));
       result->facts_.restarts = attempt;
       if (result->is_built(place, source)) return result;
@@ -195,7 +177,7 @@ class frozen_table {
     array<std::uint64_t, Place> first(place, has_values ? facts_.capacity : 0);
     const auto fill_table = [&](const placed_table& table, const auto& pairs) {
       facts_.scratch_bytes =
-          fill(place, pairs, table, rooms_of(plan_).front(), memory_.state(), {}) + first.bytes();
+          fill(place, pairs, table, plan_.rooms().front(), memory_.state(), {}) + first.bytes();
       settle(place, pairs, table, first);
     };
     given_ = source.size();
@@ -237,16 +219,14 @@ class frozen_table {
   // values are copied to its slots.
   static constexpr bool by_position = has_large_values<ref_type>;
   using placed = std::conditional_t<by_position, std::uint64_t, Value>;  // what is built in place of a value
-  using placed_storage = typename Layout::template storage<Place, Key, placed>;
   using placed_table = typename Layout::template table<Place, Key, placed>;
+  using placed_storage = frozen_storage<Place, placed_table>;
   using placed_item = pair<Key, placed>;
   template <class Source>
   static constexpr bool runs_in_turn =  // a small table is built in one launch
-      !lies_in_order<Source> && !comes_in_ranges<Source> && requires {
-        build_tuning<Place>::in_turn_tile;
-        typename Layout::template small_builder<Place, Key, placed>;
-      };
-  static constexpr bool takes_inserts = requires { requires placed_table::takes_inserts; };
+      Layout::can.builds_in_turn && !lies_in_order<Source> && !comes_in_ranges<Source> &&
+      requires { build_tuning<Place>::in_turn_tile; };
+  static constexpr bool inserts = Layout::can.inserts_on_host && std::is_same_v<Place, host>;
 
   frozen_table(const Place& place, const typename Layout::plan& plan, std::size_t n)
       : memory_(place, plan), plan_(plan), most_(n), given_(n) {}
@@ -268,7 +248,7 @@ class frozen_table {
   /// Fills a table with the first room policy that suffices; false if the pairs do not fit.
   template <class Source>
   bool is_filled(const Place& place, const placed_table& table, const Source& pairs) {
-    for (const room room : rooms_of(plan_)) {
+    for (const room room : plan_.rooms()) {
       const auto launch = [&](build_state* state, const auto& to) {
         facts_.scratch_bytes = fill(place, pairs, table, room, state, to);
       };
@@ -292,7 +272,7 @@ class frozen_table {
 
   /// Whether one thread builds a table directly from the input.
   static bool unparted([[maybe_unused]] const Place& place, [[maybe_unused]] const placed_table& table) {
-    if constexpr (takes_inserts) {
+    if constexpr (inserts) {
       return table.capacity() * sizeof(placed_item) <= build_tuning<Place>::unparted_bytes(place.threads());
     } else {
       return false;
@@ -314,17 +294,8 @@ class frozen_table {
   }
 
   template <class Items>
-  static auto builder_of() {
-    if constexpr (takes_inserts) {
-      return std::type_identity<fill_units<placed_table, placed_item, Items>>();
-    } else if constexpr (std::is_pointer_v<Items>) {  // a layout may have no other builder
-      return std::type_identity<typename Layout::template builder<Place, Key, placed>>();
-    } else {
-      return std::type_identity<typename Layout::template builder<Place, Key, placed, false, Items>>();
-    }
-  }
-  template <class Items>
-  using builder_for = typename decltype(builder_of<Items>())::type;
+  using builder_for = std::conditional_t<inserts, fill_units<placed_table, placed_item, Items>,
+                                         typename Layout::template builder<Place, Key, placed, false, Items>>;
 
   /// Partitions the pairs, unless they are already in regions of the plan or arrive in ranges of them, and
   /// builds the regions.
@@ -332,7 +303,7 @@ class frozen_table {
   std::size_t fill_in_passes(const Place& place, const Source& source, const placed_table& table, room room,
                              counts* const sum) {
     constexpr bool comes = comes_in_ranges<Source>;
-    if constexpr (takes_inserts && !comes) {
+    if constexpr (inserts && !comes) {
       if (unparted(place, table)) {
         const build_unparted<placed_table, Source> kernel{table, source, sum};
         const std::size_t scratch_bytes = scratch_bytes_of(kernel);
@@ -438,8 +409,8 @@ class frozen_table {
 
   void take_over(const counts& sum) {
     facts_.size = sum.failed() ? 0 : sum.placed;
-    facts_.capacity = memory_.ref().capacity();
-    facts_.load_factor = memory_.load_factor(facts_.size);
+    facts_.capacity = ref().capacity();
+    facts_.load_factor = ref().load_factor(facts_.size);
     facts_.bytes = memory_.bytes();
     facts_.regions = plan_.regions;
     facts_.duplicates = sum.failed() ? 0 : given_ - sum.placed;
@@ -447,7 +418,7 @@ class frozen_table {
     facts_.mean_rounds = static_cast<double>(sum.rounds) / plan_.regions;
   }
 
-  typename Layout::template storage<Place, Key, Value> memory_;
+  frozen_storage<Place, ref_type> memory_;
   typename Layout::plan plan_;
   std::size_t most_;   // pairs that it has room for
   std::size_t given_;  // pairs that the last build was given

@@ -5,9 +5,7 @@
 
 #include "roost/detail/frozen/bucketed.hpp"
 #include "roost/detail/frozen/compact_sector.hpp"
-#include "roost/detail/frozen/region_build.hpp"
 #include "roost/detail/place/lanes.hpp"
-#include "roost/detail/table/ref.hpp"
 
 /// \file
 /// Layout `compact`, the default of frozen_map and frozen_set: sectors that store only those bits of a key
@@ -46,6 +44,8 @@ struct compact {
 
   static constexpr double load_factor_most = 4;
   static constexpr const char* name = "compact";
+  static constexpr detail::layout_abilities can{
+      .hash_order = true, .builds_in_turn = true, .inserts_on_host = true};
 
   /// True for the types that this layout is for: keys of up to 8 bytes, values of up to 24.
   template <class Key, class Value>
@@ -59,53 +59,14 @@ struct compact {
   using small_builder = builder<Place, Key, Value, true>;
 
   /// The geometry of one build attempt.
-  struct plan {
-    std::uint32_t regions;
-    std::uint32_t region_sectors;
-    std::uint32_t region_stash;
-    int format;
-    detail::leading_bits region_of;
-    std::uint64_t room_for_region = 0;  // in a partition with slack; 0: the usual
+  struct plan : detail::layout_plan<> {
+    std::uint32_t region_sectors = 0, region_stash = 0;
+    int format = 0;
     bool small() const { return format == 0; }
   };
 
   template <class Place, class Key, class Value>
   static plan make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts = 0);
-
-  /// The memory of a table.
-  template <class Place, class Key, class Value>
-  class storage {
-   public:
-    using table_type = table<Place, Key, Value>;
-    storage(const Place& place, const plan& p)
-        : bytes_(sector_bytes(p) + std::size_t{p.regions} * p.region_stash * sizeof(pair<Key, Value>)),
-          memory_(place, state_at() + sizeof(detail::build_state)),
-          table_(reinterpret_cast<sector*>(memory_.data()),
-                 reinterpret_cast<pair<Key, Value>*>(memory_.data() + sector_bytes(p)), p,
-                 detail::find_empty_keys<Key>(p.region_of)) {}
-
-    const table_type& ref() const { return table_; }
-    /// The state of asynchronous builds.
-    detail::build_state* state() {
-      return reinterpret_cast<detail::build_state*>(memory_.data() + state_at());
-    }
-    std::size_t bytes() const { return memory_.bytes(); }
-    double load_factor(std::size_t size) const {
-      return static_cast<double>(size * table_type::pair_bytes) / static_cast<double>(bytes_);
-    }
-
-   private:
-    using sector = typename table_type::sector;
-    static std::size_t sector_bytes(const plan& p) {
-      return std::size_t{p.regions} * p.region_sectors * sizeof(sector);
-    }
-
-    std::size_t state_at() const { return (bytes_ + 15) / 16 * 16; }
-
-    std::size_t bytes_;               // of sectors and stashes
-    array<std::byte, Place> memory_;  // these, then the state: one allocation, since each takes time
-    table_type table_;
-  };
 };
 
 /// The sectors of a map: see roost::lookups for its operations.
@@ -149,9 +110,9 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   };
   using read_type = std::conditional_t<on_host, none, sector_part>;
 
-  table(sector* sectors, item* stash, const plan& p, const detail::empty_keys<Key>& empty)
-      : sectors_(sectors),
-        stash_(stash),
+  table(std::byte* memory, const plan& p)
+      : sectors_(reinterpret_cast<sector*>(memory)),
+        stash_(reinterpret_cast<item*>(memory + bytes_of_sectors(p))),
         seed_(p.region_of.seed),
         all_sectors_(std::uint64_t{p.regions} * p.region_sectors),
         remainders_(static_cast<hash_type>(detail::remainders_of(all_sectors_, hash_bits))),
@@ -160,7 +121,10 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
         region_stash_(p.region_stash),
         tries_(tries_of(p.format, all_sectors_)),
         format_(p.format),
-        empty_(empty) {}
+        empty_(detail::find_empty_keys<Key>(p.region_of)) {}
+  static std::size_t bytes_of(const plan& p) {
+    return bytes_of_sectors(p) + std::size_t{p.regions} * p.region_stash * sizeof(item);
+  }
 
   /// The number of sectors that a pair tries before it goes to the stash: as many as a tag can record.
   static std::uint32_t tries_of(int format, std::uint64_t sectors) {
@@ -172,6 +136,11 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   /// The number of slots, including those of the stashes.
   ROOST_FN std::uint64_t capacity() const { return stash_begin() + std::uint64_t{regions_} * region_stash_; }
+  double load_factor(std::size_t size) const {
+    const std::size_t stashes = std::size_t{regions_} * region_stash_;
+    return static_cast<double>(size * pair_bytes) /
+           static_cast<double>(all_sectors_ * sizeof(sector) + stashes * sizeof(item));
+  }
 
   // Slots by number, for iteration and checks.
 
@@ -223,10 +192,8 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   // Lookups in steps: see detail/table/probe.hpp. A step reads the sector of one try; the last step reads the
   // stash.
 
-  static constexpr bool defers = true;
-  /// Whether lookups need only their sectors, which they read completely.
-  static constexpr bool interleaves_by_region = read_bytes == sector_bytes;
-  static constexpr bool interleaves_directly = false;
+  static constexpr detail::bulk_drivers drivers{
+      .defers = true, .interleaves_by_region = read_bytes == sector_bytes};  // which are all that it reads
 
   struct lookup {
     Key key;
@@ -301,7 +268,6 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   // Inserts, on a host: see detail/frozen/host_build.hpp.
 
-  static constexpr bool takes_inserts = on_host;
   std::uint32_t regions() const { return regions_; }
   std::uint32_t region_units() const { return region_sectors_; }
   sector* region_begin(std::uint32_t region) const {
@@ -367,6 +333,10 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
  private:
   template <class P, class K, class V, bool Small, class Items>
   friend struct compact::builder;
+
+  static std::size_t bytes_of_sectors(const plan& p) {
+    return std::size_t{p.regions} * p.region_sectors * sizeof(sector);
+  }
 
   /// The part of a sector that was read.
   ROOST_FN const auto& seen(const lookup& position) const {

@@ -6,7 +6,7 @@
 #include "roost/detail/place/copies.hpp"
 #include "roost/detail/place/lanes.hpp"
 
-// One thread of a host fills units (sectors) in place, in its cache. `Table` has inserts: see compact::table.
+// One thread of a host fills units (sectors) in place, in its cache. `Table`: see has_inserts (layout.hpp).
 
 namespace roost::detail {
 

@@ -165,8 +165,11 @@ struct region_pieces {
 /// unit (a sector, a bucket) assigns its slots, and pairs whose home is full (strays) probe further. If that
 /// fails, keys claim slots one by one, which handles any number of copies of a key.
 ///
-/// `layout` defines the layout's part: home(key) -> where the probe sequence of a pair begins, slot_in(where)
-/// -> its slot there, put, seal ... `parts`: its pieces of scratch.
+/// `layout`, a builder, has what differs (bucketed::builder has the least of it): clear() empties `parts`,
+/// its pieces of scratch. home() is the cursor of a key's probe sequence, with unit() and next(). put()
+/// stores a pair. A stray takes tries_of_stray() steps; pass() records that it leaves a unit, and put_aside()
+/// that it found no slot. passed_its_key(): two pairs have one key. place_by_claims() is the slower
+/// algorithm, and seal() writes the region.
 template <class Team, class Layout, class Pieces>
 class region_build {
   using items = std::remove_cvref_t<decltype(std::declval<const Layout&>().source.items)>;

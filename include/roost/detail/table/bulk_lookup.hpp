@@ -119,10 +119,11 @@ constexpr driver driver_for = [] {
   if constexpr (changes<Answer> || !has_steps<Table>) {
     return driver::one_by_one;
   } else if constexpr (find_tuning<Place>::defers) {
-    return Table::defers ? driver::deferred : driver::one_by_one;
+    return Table::drivers.defers ? driver::deferred : driver::one_by_one;
   } else {
-    return (ByRegion ? Table::interleaves_by_region : Table::interleaves_directly) ? driver::interleaved
-                                                                                   : driver::one_by_one;
+    return (ByRegion ? Table::drivers.interleaves_by_region : Table::drivers.interleaves_directly)
+               ? driver::interleaved
+               : driver::one_by_one;
   }
 }();
 

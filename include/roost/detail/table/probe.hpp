@@ -1,23 +1,14 @@
 #pragma once
 
+#include <concepts>
+
 #include "roost/detail/place/lanes.hpp"
 #include "roost/detail/place/team.hpp"
 #include "roost/detail/place/tuning.hpp"
 #include "roost/pair.hpp"
 
 // Lookups in steps. A layout defines where a lookup begins and what one step does; a step reads one piece of
-// memory (a sector, a bucket, a slot). The drivers that execute the steps are here, once for all layouts:
-//
-// - table.with_format(f): calls f(format); `format` is what the table chose at run time, as a constant.
-// - table.start(key): the lookup of a key where it begins.
-// - table.read(format, lookup): reads what is there.
-// - table.match(format, lookup): the slot of the key in what was read, or a negative number.
-// - table.take(format, lookup, slot, hit): what the slot holds.
-// - table.passed(format, lookup): whether pairs continued past this piece, so that a lookup without a match
-//   must continue, too.
-// - table.goes_on(format, lookup, hit): without a match, moves the lookup to its next piece; false if it ends
-//   here.
-// - table.fetch(lookup): prefetches what the next read will read.
+// memory (a sector, a bucket, a slot). The drivers that execute the steps are here, once for all layouts.
 //
 // Reads are at the end of loops: so nvcc loads all of a piece at once, instead of its second half only where
 // it is needed.
@@ -43,6 +34,29 @@ using small_value = std::conditional_t<is_large_value<Value>, none, Value>;
 
 template <class Table>
 using hit_in = typename Table::hit;
+
+/// Which drivers pay in bulk lookups: on a host, and on a GPU in those by region and in direct ones. Others
+/// are `one_by_one`.
+struct bulk_drivers {
+  bool defers = false, interleaves_by_region = false, interleaves_directly = false;
+};
+
+/// table.with_format(f) calls f(format); `format` is what the table chose at run time, as a constant, or
+/// none().
+template <class Table, class Format>
+concept has_steps_in = requires(const Table& table, const typename Table::key_type& key, Format format,
+                                typename Table::lookup& there, int slot, typename Table::hit& hit) {
+  { table.start(key) } -> std::same_as<typename Table::lookup>;  // the lookup of a key where it begins
+  table.read(format, there);                                     // reads what is there
+  { table.match(format, there) } -> std::same_as<int>;  // the slot of the key in it, or a negative number
+  table.take(format, there, slot, hit);                 // what the slot holds
+  // Whether pairs continued past this piece, so that a lookup without a match must continue, too.
+  { table.passed(format, there) } -> std::same_as<bool>;
+  // Without a match, moves the lookup to its next piece; false if it ends here.
+  { table.goes_on(format, there, hit) } -> std::same_as<bool>;
+  table.fetch(there);  // prefetches what the next read will read
+  { Table::drivers } -> std::convertible_to<bulk_drivers>;
+};
 
 template <class Table>
 concept has_steps = requires(const Table& table, const typename Table::key_type& key) { table.start(key); };

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "roost/columns.hpp"
+#include "roost/columns/columns.hpp"
 #include "roost/two_way_index.hpp"
 
 /// \file
@@ -220,4 +220,4 @@ inline text_keys keys_of_texts(const host& cpu, const text_column& texts, text_k
 
 }  // namespace roost
 
-#include "roost/detail/groups/text_keys.hpp"
+#include "roost/columns/detail/text_keys.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "roost/columns.hpp"
-#include "roost/texts.hpp"
+#include "roost/columns/columns.hpp"
+#include "roost/columns/texts.hpp"
 
 /// \file
 /// Arrow columns as keys: columns that polars, pyarrow, DuckDB and others pass through Arrow's C data
@@ -232,4 +232,4 @@ class arrow_keys {
 
 }  // namespace roost
 
-#include "roost/detail/groups/arrow.hpp"
+#include "roost/columns/detail/arrow.hpp"

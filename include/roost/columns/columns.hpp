@@ -189,4 +189,4 @@ class column_packing {
 
 }  // namespace roost
 
-#include "roost/detail/groups/columns.hpp"
+#include "roost/columns/detail/columns.hpp"

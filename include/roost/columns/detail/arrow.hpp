@@ -5,9 +5,9 @@
 #include <memory>
 #include <string_view>
 
-#include "roost/arrow.hpp"
+#include "roost/columns/arrow.hpp"
 
-// Bodies of roost/arrow.hpp.
+// Bodies of roost/columns/arrow.hpp.
 
 namespace roost {
 namespace detail {

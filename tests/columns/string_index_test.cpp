@@ -1,6 +1,6 @@
 #include <deque>
 #include <random>
-#include <roost/string_index.hpp>
+#include <roost/columns/string_index.hpp>
 #include <string>
 #include <unordered_map>
 

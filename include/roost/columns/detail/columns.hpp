@@ -1,8 +1,8 @@
 #pragma once
 
-// Bodies of roost/columns.hpp.
+// Bodies of roost/columns/columns.hpp.
 
-#include "roost/columns.hpp"
+#include "roost/columns/columns.hpp"
 #include "roost/detail/groups/value_words.hpp"
 #include "roost/detail/place/arrays.hpp"
 

@@ -1,7 +1,7 @@
 #include "support/arrow.hpp"
 
 #include <map>
-#include <roost/arrow.hpp>
+#include <roost/columns/arrow.hpp>
 #include <roost/join.hpp>
 
 #include "support/keys.hpp"

@@ -2,10 +2,9 @@
 
 #include <ranges>
 #include <string_view>
-#include <vector>
 
-#include "roost/detail/place/xxhash.hpp"
-#include "roost/two_way_index.hpp"
+#include "roost/columns/texts.hpp"
+#include "roost/frozen_map.hpp"
 
 /// \file
 /// string_index: numbers texts, exactly. Texts are hashed to keys of 16 bytes, and compared if their
@@ -43,18 +42,16 @@ struct string_hash {
 ///
 /// `Hash`: a function of a text and a seed that returns a string_key. Limits: 2^32 - 2 texts.
 ///
-/// Cost: the texts are read twice, and their keys (16 bytes each) are numbered as by two_way_index. A lookup
+/// Cost: the texts are read twice, and their keys (16 bytes each) are numbered as by unique_all. A lookup
 /// hashes the text, and reads the table and one text: a few cache misses.
 ///
 /// Threads: const members may be called from several threads at once. To look texts up on a GPU, copy
 /// `keys()` there, build any table from them, and compare the texts of the answers on the host.
 template <class Hash = string_hash>
 class string_index {
-  using index = two_way_index<string_key, host>;
-
  public:
   /// What the bulk find() writes for an absent text, unless you pass another number.
-  static constexpr std::uint32_t no_index = index::no_index;
+  static constexpr std::uint32_t no_index = ~std::uint32_t{0};
 
   /// `texts`: a sized random-access range of elements that convert to std::string_view without a copy. Throws
   /// invalid_argument, out_of_memory, and build_error if 16 seeds do not distinguish the texts, which does
@@ -66,20 +63,21 @@ class string_index {
                       std::is_trivially_copyable_v<std::ranges::range_value_t<const Texts>>,
                   "the texts must outlive the index: pass a range that holds them");
     const std::size_t n = std::ranges::size(texts);
-    const auto text = [begin = std::ranges::begin(texts)](std::size_t i) {
+    detail::check_text_rows(n);
+    const computed text(n, [begin = std::ranges::begin(texts)](std::size_t i) {
       using distance = std::ranges::range_difference_t<const Texts>;
       return std::string_view(begin[static_cast<distance>(i)]);
-    };
-    for (; seed_ < most_seeds; ++seed_) {
-      const auto key = [&](std::size_t i) { return hash_(text(i), seed_); };
-      array<string_key, host> keys(cpu, n);
-      cpu.for_each(n, [&](std::size_t i) { keys[i] = key(i); });
-      index_ = index(cpu, keys);
-      take_first(text);
-      const auto differs = [&](std::size_t i) { return std::uint64_t{text(i) != texts_[indices()[i]]}; };
-      if (cpu.sum(n, differs) == 0) return;
+    });
+    for (; seed_ < detail::text_seeds; ++seed_) {
+      const auto key = [&](std::size_t i) { return hash_(text[i], seed_); };
+      all_ =
+          unique_all(cpu, detail::array_of(cpu, n, key), {index_order::first_occurrence, true, true, true});
+      if (!detail::all_same(cpu, all_.first.span(), all_.inverse.span(), text)) continue;
+      numbers_ = map(cpu, all_.keys, detail::numbers_to<std::uint32_t>(size()));
+      texts_ = detail::array_of(cpu, size(), [&](std::size_t i) { return text[all_.first[i]]; });
+      return;
     }
-    detail::raise<build_error>({"roost::string_index: ", most_seeds,
+    detail::raise<build_error>({"roost::string_index: ", detail::text_seeds,
                                 " seeds of the hash function do not tell ", n,
                                 " texts apart; give a better hash function"});
   }
@@ -90,7 +88,8 @@ class string_index {
   /// The number of a text, or nothing.
   found<std::uint32_t> find(std::string_view text) const {
     if (empty()) return {};
-    const auto number = index_.ref().find(hash_(text, seed_));
+    const auto ref = numbers_.ref();  // a copy, which the compiler may keep in registers
+    const auto number = ref.find(hash_(text, seed_));
     return number && texts_[*number] == text ? number : found<std::uint32_t>{};
   }
   /// True if a text is there.
@@ -113,18 +112,18 @@ class string_index {
   }
 
   /// The number of distinct texts.
-  std::size_t size() const { return index_.size(); }
+  std::size_t size() const { return all_.keys.size(); }
   bool empty() const { return size() == 0; }
   /// The text of a number below size(): its first occurrence in the batch.
   std::string_view operator[](std::uint32_t number) const { return texts_[number]; }
   /// The position in the batch where the text of each number first occurs.
-  std::span<const std::uint32_t> first() const { return first_; }
+  std::span<const std::uint32_t> first() const { return all_.first.span(); }
   /// How often the text of each number occurs.
-  std::span<const std::uint64_t> counts() const { return index_.counts(); }
+  std::span<const std::uint64_t> counts() const { return all_.counts.span(); }
   /// The number of each text of the batch.
-  std::span<const std::uint32_t> indices() const { return index_.indices(); }
+  std::span<const std::uint32_t> indices() const { return all_.inverse.span(); }
   /// The key of each number: hash(text, seed()).
-  std::span<const string_key> keys() const { return index_.keys(); }
+  std::span<const string_key> keys() const { return all_.keys.span(); }
   /// The seed of the hash function.
   std::uint64_t seed() const { return seed_; }
 
@@ -132,32 +131,20 @@ class string_index {
   bool valid(const host& cpu) const {
     const auto wrong = [&](std::size_t i) {
       const auto number = static_cast<std::uint32_t>(i);
-      return std::uint64_t{find(texts_[i]).value_or(no_index) != number || indices()[first_[i]] != number};
+      return std::uint64_t{find(texts_[i]).value_or(no_index) != number || indices()[first()[i]] != number ||
+                           counts()[i] == 0};
     };
-    return index_.valid(cpu) && texts_.size() == size() && cpu.sum(size(), wrong) == 0;
+    return numbers_.valid(cpu) && numbers_.size() == size() && cpu.sum(size(), wrong) == 0;
   }
 
  private:
-  static constexpr std::uint64_t most_seeds = 16;
-
-  template <class Text>
-  void take_first(const Text& text) {
-    first_.clear();
-    texts_.clear();
-    first_.reserve(size());
-    texts_.reserve(size());
-    for (std::size_t i = 0; texts_.size() < size(); ++i) {
-      if (indices()[i] != texts_.size()) continue;
-      first_.push_back(static_cast<std::uint32_t>(i));
-      texts_.push_back(text(i));
-    }
-  }
+  using map = frozen_map<string_key, std::uint32_t>;
 
   Hash hash_;
   std::uint64_t seed_ = 0;
-  index index_;
-  std::vector<std::string_view> texts_;
-  std::vector<std::uint32_t> first_;
+  unique_keys<string_key, host> all_;
+  map numbers_;
+  array<std::string_view, host> texts_;
 };
 
 }  // namespace roost

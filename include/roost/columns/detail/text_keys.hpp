@@ -2,12 +2,12 @@
 
 #include <optional>
 
+#include "roost/columns/texts.hpp"
 #include "roost/detail/groups/few_groups.hpp"
 #include "roost/detail/place/xxhash.hpp"
-#include "roost/texts.hpp"
 
-// Bodies of roost/texts.hpp. Short texts are keys as they are. A hash represents each longer one, and texts
-// with equal hashes are compared.
+// Bodies of roost/columns/texts.hpp. Short texts are keys as they are. A hash represents each longer one, and
+// texts with equal hashes are compared.
 
 namespace roost {
 namespace detail {
@@ -101,14 +101,15 @@ array<typename KeyOf::type, host> keys_of(const host& cpu, const text_column& al
 
 /// Whether the text of each row is that of the first one that has its key: row first[numbers[i]].
 template <class Text>
-bool all_same(const host& cpu, const numbered_texts& all, const Text& text) {
+bool all_same(const host& cpu, std::span<const std::uint32_t> first, std::span<const std::uint32_t> numbers,
+              const Text& text) {
   constexpr std::size_t batch = 16;  // whose cache misses overlap
-  const std::size_t n = all.numbers.size();
+  const std::size_t n = numbers.size();
   return cpu.sum(ceil_div(n, batch), [&](std::size_t b) {
     const std::size_t begin = b * batch, count = std::min(batch, n - begin);
     std::string_view firsts[batch];
     for (std::size_t k = 0; k < count; ++k) {
-      firsts[k] = text[all.first[all.numbers[begin + k]]];
+      firsts[k] = text[first[numbers[begin + k]]];
       __builtin_prefetch(firsts[k].data());
     }
     std::uint64_t different = 0;
@@ -125,7 +126,8 @@ std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column&
   numbered_texts result{std::move(distinct.first), std::move(distinct.inverse)};
   bool same = true;
   if (text_keys::hashes(KeyOf::form))
-    texts.with_layout([&](const auto& text) { same = all_same(cpu, result, text); });
+    texts.with_layout(
+        [&](const auto& text) { same = all_same(cpu, result.first.span(), result.numbers.span(), text); });
   return same ? std::optional(std::move(result)) : std::nullopt;
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <roost/columns.hpp>
+#include <roost/columns/columns.hpp>
 #include <roost/frozen_map.hpp>
 #include <roost/join.hpp>
 #include <string>
@@ -289,8 +289,10 @@ TEST(columns, ascend_as_rows_do) {
 }
 
 TEST(columns, are_queries_of_another_table) {
-  const std::vector<std::uint8_t> shops{1, 3, 255}, other_shops{0, 1, 2, 3, 255, 255};
-  const std::vector<std::int64_t> days{10, 20, 30}, other_days{10, 10, 20, 20, 30, std::int64_t{1} << 62};
+  // 15 - 10 + 3 is a power of two: the code of other days has one bit more than the codes of these.
+  constexpr std::int64_t never = std::int64_t{1} << 62;
+  const std::vector<std::uint8_t> shops{1, 2, 255}, other_shops{0, 1, 1, 2, 255, 255};
+  const std::vector<std::int64_t> days{10, 10, 15}, other_days{10, 10, never, 10, 15, never};
   const auto a = upload(shops), c = upload(other_shops);
   const auto b = upload(days), d = upload(other_days);
   const std::vector<roost::key_column> rows{roost::key_column(a), roost::key_column(b)};

@@ -1,5 +1,5 @@
 #include <random>
-#include <roost/texts.hpp>
+#include <roost/columns/texts.hpp>
 #include <string>
 #include <unordered_map>
 
