@@ -7,16 +7,6 @@
 namespace roost::c {
 namespace {
 
-struct product {
-  template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-    } else {
-      return a * b;
-    }
-  }
-};
 /// NaN if there is one.
 struct least {
   ROOST_FN double operator()(const double& a, const double& b) const { return a != a || a < b ? a : b; }
@@ -186,12 +176,12 @@ void groups<Place>::combine(const Place& place, const key_column& values, const 
   if (what.is_float) {
     if (is_least) return combine<double>(place, values, what, false, least(), to, valid);
     if (is_greatest) return combine<double>(place, values, what, false, greatest(), to, valid);
-    if (how == ROOST_PRODUCT) return combine<double>(place, values, what, false, product(), to, valid);
+    if (how == ROOST_PRODUCT) return combine<double>(place, values, what, false, multiplies(), to, valid);
     return combine<double>(place, values, what, how == ROOST_MEAN, plus(), to, valid);
   }
   if (is_least) return combine<word>(place, values, what, false, minimum(), to, valid);
   if (is_greatest) return combine<word>(place, values, what, false, maximum(), to, valid);
-  if (how == ROOST_PRODUCT) return combine<word>(place, values, what, false, product(), to, valid);
+  if (how == ROOST_PRODUCT) return combine<word>(place, values, what, false, multiplies(), to, valid);
   combine<word>(place, values, what, false, plus(), to, valid);
 }
 

@@ -284,11 +284,11 @@ class grouping {
     output<Bits, Place> results(at, place, size_);
     if constexpr (sizeof(Bits) == 8) {
       if (load.words.how == reduction::product) {
-        combine(place, load, multiply_words{load.words.floats()}, results.data());
+        combine(place, load, combine_words<multiplies, Bits>{false, load.words.floats()}, results.data());
         return results;
       }
     }
-    const combine_words<Bits> add{load.words.extreme(), load.words.floats()};
+    const combine_words<plus, Bits> add{load.words.extreme(), load.words.floats()};
     if constexpr (std::is_same_v<Place, host>) {
       if (few_ && !add.floats) {
         if (add.least) {

@@ -197,20 +197,14 @@ struct load_word {
   }
 };
 
-/// Sums and products of integers wrap around, as unsigned integers do.
-template <class Bits>
+/// The lesser word, or F of two numbers: floats, or integers as unsigned ones, which wrap around.
+template <class F, class Bits>
 struct combine_words {
   using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;
   bool least, floats;
   ROOST_FN Bits operator()(Bits a, Bits b) const {
     if (least) return detail::smaller(a, b);
-    return floats ? bits_of<fraction, Bits>(from_bits<fraction>(a) + from_bits<fraction>(b)) : a + b;
-  }
-};
-struct multiply_words {
-  bool floats;
-  ROOST_FN std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const {
-    return floats ? bits_of<double, std::uint64_t>(from_bits<double>(a) * from_bits<double>(b)) : a * b;
+    return floats ? bits_of<fraction, Bits>(F()(from_bits<fraction>(a), from_bits<fraction>(b))) : F()(a, b);
   }
 };
 
