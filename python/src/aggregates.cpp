@@ -441,7 +441,7 @@ struct put_quantile {
   /// Exactly, rounded down: the product has 128 bits.
   static ROOST_FN std::int64_t between(std::int64_t a, std::int64_t b, double part) {
     const auto apart = static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
-    const auto bits = bits_of<double, std::uint64_t>(part), shift = 1075 - (bits >> 52);  // at least 53
+    const auto bits = std::bit_cast<std::uint64_t>(part), shift = 1075 - (bits >> 52);  // at least 53
     const auto product = split_hash(apart, (bits & 0xfffffffffffff) | 1ull << 52);
     const std::uint64_t step = shift < 64    ? product.digit << (64 - shift) | product.rest >> shift
                                : shift < 128 ? product.digit >> (shift - 64)
@@ -471,7 +471,7 @@ struct put_quantile_as : put_quantile {
     const Result found =
         detail::with_number(words.type, [&]<class T>(T) { return of_list<Result, T>(list, which); });
     results[(numbers == nullptr ? list : numbers[list]) * count + which] =
-        bits_of<Result, std::uint64_t>(found);
+        std::bit_cast<std::uint64_t>(found);
   }
 };
 

@@ -1,5 +1,7 @@
 #include "roost/concurrent_map.hpp"
 
+#include <bit>
+
 #include "bind.hpp"
 #include "changing.hpp"
 #include "roost/functional.hpp"
@@ -14,12 +16,7 @@ template <class Bits>
 struct add_fractions {
   using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;
   ROOST_FN Bits operator()(Bits a, Bits b) const {
-    fraction x, y;
-    memcpy(&x, &a, sizeof(Bits));
-    memcpy(&y, &b, sizeof(Bits));
-    x += y;
-    memcpy(&a, &x, sizeof(Bits));
-    return a;
+    return std::bit_cast<Bits>(std::bit_cast<fraction>(a) + std::bit_cast<fraction>(b));
   }
 };
 

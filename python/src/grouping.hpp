@@ -58,11 +58,11 @@ struct divide {
   count_of_group counts;
   words_of words;
   ROOST_FN void operator()(std::size_t i) const {
-    const double sum = words.as_double() ? from_bits<double>(sums[i])
+    const double sum = words.as_double() ? std::bit_cast<double>(sums[i])
                        : words.type < column_type::b1
                            ? static_cast<double>(static_cast<std::int64_t>(sums[i]))
                            : static_cast<double>(sums[i]);
-    sums[i] = bits_of<double, std::uint64_t>(sum / static_cast<double>(counts(i)));
+    sums[i] = std::bit_cast<std::uint64_t>(sum / static_cast<double>(counts(i)));
   }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -14,19 +14,6 @@
 namespace roost::python {
 
 enum class reduction : int { sum, mean, min, max, product, any, all, count };
-
-template <class T, class Bits>
-ROOST_FN Bits bits_of(T value) {
-  Bits bits;
-  memcpy(&bits, &value, sizeof(Bits));
-  return bits;
-}
-template <class T, class Bits>
-ROOST_FN T from_bits(Bits bits) {
-  T value;
-  memcpy(&value, &bits, sizeof(T));
-  return value;
-}
 
 /// A column of values in memory of the place, and which of them are present: a bit for each, or null.
 struct values_of_rows {
@@ -106,7 +93,7 @@ struct words_of {
   template <class Bits>
   ROOST_FN Bits identity() const {
     if (extreme()) return ~Bits{0};
-    if (how == reduction::product) return as_double() ? bits_of<double, std::uint64_t>(1) : 1;
+    if (how == reduction::product) return as_double() ? std::bit_cast<std::uint64_t>(1.0) : 1;
     return floats() ? Bits{1} << (8 * sizeof(Bits) - 1) : 0;  // -0.0
   }
 };
@@ -145,9 +132,9 @@ struct load_word {
     } else if constexpr (As == form::in_order) {
       return static_cast<Bits>(value != value ? 0 : reversed ^ words_of::widest<T>::of(value));
     } else if constexpr (As == form::fraction && sizeof(Bits) == 8) {
-      return bits_of<double, Bits>(static_cast<double>(value));
+      return std::bit_cast<Bits>(static_cast<double>(value));
     } else if constexpr (std::is_same_v<T, float> && sizeof(Bits) == 4) {
-      return bits_of<float, Bits>(value);
+      return std::bit_cast<Bits>(value);
     } else {
       return static_cast<Bits>(value);
     }
@@ -204,7 +191,8 @@ struct combine_words {
   bool least, floats;
   ROOST_FN Bits operator()(Bits a, Bits b) const {
     if (least) return detail::smaller(a, b);
-    return floats ? bits_of<fraction, Bits>(F()(from_bits<fraction>(a), from_bits<fraction>(b))) : F()(a, b);
+    return floats ? std::bit_cast<Bits>(F()(std::bit_cast<fraction>(a), std::bit_cast<fraction>(b)))
+                  : F()(a, b);
   }
 };
 
