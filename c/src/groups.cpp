@@ -1,6 +1,7 @@
 #include "numbers.hpp"
 #include "operations.hpp"
 #include "roost/group_by.hpp"
+#include "take.hpp"
 
 // Groups, and values combined by group.
 
@@ -89,11 +90,6 @@ struct reduction {
   value_of_row::as how = value_of_row::as::same;
   bool is_float = false;
 };
-
-std::string format_of(column_type type) {
-  constexpr const char* formats[] = {"c", "s", "i", "l", "b", "C", "S", "I", "L", "f", "g"};
-  return formats[static_cast<std::size_t>(type)];
-}
 
 reduction reduction_of(const ArrowSchema& schema, const arrow_type& type, int how) {
   using enum column_type;

@@ -182,16 +182,16 @@ nb::tuple of_moments(grouping<Place>& groups, const call_place<Place>& at, const
 
 /// var and std: (float64, the number of values of each).
 template <class Place>
-nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
-                  const std::optional<column>& valid, double less, bool root) {
+nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const column& values,
+                  const char* type, const std::optional<column>& valid, double less, bool root) {
   const auto x = values_of(values, type, valid, groups.rows());
   return of_moments(groups, at, load_moments{x}, spread{less, root});
 }
 
 /// cov and corr of two columns; `valid`: where both have values.
 template <class Place>
-nb::tuple relations(grouping<Place>& groups, const call_place<Place>& at, const column& x, int x_type,
-                    const column& y, int y_type, const std::optional<column>& valid, double less,
+nb::tuple relations(grouping<Place>& groups, const call_place<Place>& at, const column& x, const char* x_type,
+                    const column& y, const char* y_type, const std::optional<column>& valid, double less,
                     bool correlation) {
   const load_comoments load{values_of(x, x_type, valid, groups.rows()),
                             values_of(y, y_type, valid, groups.rows())};
@@ -478,8 +478,9 @@ struct put_quantile_as : put_quantile {
 /// Several quantiles of each group, side by side: float64, or with `whole_ones` int64 for integers; and the
 /// number of values of each group.
 template <class Place>
-nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
-                    const std::optional<column>& valid, const std::vector<double>& wanted, bool whole_ones) {
+nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const column& values,
+                    const char* type, const std::optional<column>& valid, const std::vector<double>& wanted,
+                    bool whole_ones) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type};
   return both(groups.with_lists(at, valid.has_value(), [&](const Place& place, const lists_of<Place>& lists) {
@@ -556,7 +557,7 @@ struct put_mode {
 
 /// The least of the most frequent values of each group, and the number of its distinct values.
 template <class Place>
-nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
+nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const column& values, const char* type,
                 const std::optional<column>& valid) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type, false, true};
@@ -604,8 +605,8 @@ struct put_value_of_part {
 /// The n least values of each group, ascending, or the n greatest, descending; and where each group's values
 /// begin.
 template <class Place>
-nb::tuple outermost(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
-                    const std::optional<column>& valid, std::uint64_t n, bool greatest) {
+nb::tuple outermost(grouping<Place>& groups, const call_place<Place>& at, const column& values,
+                    const char* type, const std::optional<column>& valid, std::uint64_t n, bool greatest) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type, greatest};
   return both(groups.with_lists(at, valid.has_value(), [&](const Place& place, const lists_of<Place>& lists) {

@@ -120,9 +120,10 @@ class grouping {
   /// The reduction of each group's values, and the number of values present; None if all are. Sums and
   /// products of integers and bools, products of floats, means and counts have 8 bytes; results of any and
   /// all are bools; others have the type of the values. If a group has no values, its result is meaningless.
-  nb::tuple reduce(at_place at, const column& values, int type, int how, const std::optional<column>& valid) {
-    const words_of words{static_cast<column_type>(type), static_cast<reduction>(how)};
+  nb::tuple reduce(at_place at, const column& values, const char* type, const char* how,
+                   const std::optional<column>& valid) {
     const auto source = values_of(values, type, valid, n_);
+    const words_of words{source.type, value_of<reduction>(how)};
     std::optional<output<std::uint64_t, Place>> there;
     const auto finish = [&](auto&& results) {
       nb::object first = results.to_python();

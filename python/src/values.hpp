@@ -13,7 +13,12 @@
 
 namespace roost::python {
 
-enum class reduction : int { sum, mean, min, max, product, any, all, count };
+enum class reduction : std::uint8_t { sum, mean, min, max, product, any, all, count };
+template <>
+inline constexpr named<reduction> names_of<reduction>[] = {
+    {"sum", reduction::sum}, {"mean", reduction::mean},       {"min", reduction::min},
+    {"max", reduction::max}, {"product", reduction::product}, {"any", reduction::any},
+    {"all", reduction::all}, {"count", reduction::count}};
 
 /// A column of values in memory of the place, and which of them are present: a bit for each, or null.
 struct values_of_rows {
@@ -41,12 +46,12 @@ struct values_of_rows {
 };
 
 /// The n values of a column; `valid` has a bit for each.
-inline values_of_rows values_of(const column& values, int type, const std::optional<column>& valid,
+inline values_of_rows values_of(const column& values, const char* type, const std::optional<column>& valid,
                                 std::size_t n) {
   if (values.rows != n) {
     detail::raise<invalid_argument>({"roost.group_by: ", n, " keys but ", values.rows, " values"});
   }
-  const values_of_rows all{values.data, static_cast<column_type>(type),
+  const values_of_rows all{values.data, value_of<column_type>(type),
                            valid ? reinterpret_cast<const std::uint8_t*>(valid->data) : nullptr};
   if (values.row_bytes != bytes_of(all.type)) {
     detail::raise<invalid_argument>({"roost.group_by: values of ", values.row_bytes, " bytes"});
