@@ -94,6 +94,9 @@ struct reduction {
 reduction reduction_of(const ArrowSchema& schema, const arrow_type& type, int how) {
   using enum column_type;
   using as = value_of_row::as;
+  if (how < ROOST_SUM || how > ROOST_COUNT) {
+    detail::raise<invalid_argument>({"roost: how is ", how, "; give one of the constants of roost.h"});
+  }
   if (how == ROOST_COUNT) return {i8, i8, "l", as::one};
   const bool is_time = type.meaning.starts_with("t") && type.meaning != "texts";
   const bool is_length = type.meaning.starts_with("tD");
