@@ -1,22 +1,13 @@
 #include "numbers.hpp"
 #include "operations.hpp"
 #include "roost/group_by.hpp"
+#include "take.hpp"
 
 // Groups, and values combined by group.
 
 namespace roost::c {
 namespace {
 
-struct product {
-  template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-    } else {
-      return a * b;
-    }
-  }
-};
 /// NaN if there is one.
 struct least {
   ROOST_FN double operator()(const double& a, const double& b) const { return a != a || a < b ? a : b; }
@@ -100,14 +91,12 @@ struct reduction {
   bool is_float = false;
 };
 
-std::string format_of(column_type type) {
-  constexpr const char* formats[] = {"c", "s", "i", "l", "b", "C", "S", "I", "L", "f", "g"};
-  return formats[static_cast<std::size_t>(type)];
-}
-
 reduction reduction_of(const ArrowSchema& schema, const arrow_type& type, int how) {
   using enum column_type;
   using as = value_of_row::as;
+  if (how < ROOST_SUM || how > ROOST_COUNT) {
+    detail::raise<invalid_argument>({"roost: how is ", how, "; give one of the constants of roost.h"});
+  }
   if (how == ROOST_COUNT) return {i8, i8, "l", as::one};
   const bool is_time = type.meaning.starts_with("t") && type.meaning != "texts";
   const bool is_length = type.meaning.starts_with("tD");
@@ -186,12 +175,12 @@ void groups<Place>::combine(const Place& place, const key_column& values, const 
   if (what.is_float) {
     if (is_least) return combine<double>(place, values, what, false, least(), to, valid);
     if (is_greatest) return combine<double>(place, values, what, false, greatest(), to, valid);
-    if (how == ROOST_PRODUCT) return combine<double>(place, values, what, false, product(), to, valid);
+    if (how == ROOST_PRODUCT) return combine<double>(place, values, what, false, multiplies(), to, valid);
     return combine<double>(place, values, what, how == ROOST_MEAN, plus(), to, valid);
   }
   if (is_least) return combine<word>(place, values, what, false, minimum(), to, valid);
   if (is_greatest) return combine<word>(place, values, what, false, maximum(), to, valid);
-  if (how == ROOST_PRODUCT) return combine<word>(place, values, what, false, product(), to, valid);
+  if (how == ROOST_PRODUCT) return combine<word>(place, values, what, false, multiplies(), to, valid);
   combine<word>(place, values, what, false, plus(), to, valid);
 }
 

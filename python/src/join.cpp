@@ -6,16 +6,23 @@
 // Joins.
 
 namespace roost::python {
-namespace {
 
 enum class join_kind { inner, left, semi, anti };
+template <>
+inline constexpr named<join_kind> names_of<join_kind>[] = {{"inner", join_kind::inner},
+                                                           {"left", join_kind::left},
+                                                           {"semi", join_kind::semi},
+                                                           {"anti", join_kind::anti}};
+
+namespace {
 
 /// Numbers of left rows, and of the matching right rows, or None.
 template <class Place>
-nb::tuple join(const call_place<Place>& at, const column& left, const column& right, int how, bool wide) {
+nb::tuple join(const call_place<Place>& at, const column& left, const column& right, const char* how,
+               bool wide) {
   return with_keys(left, [&]<class Key>(Key) {
     const auto a = span_of<Key>(left), b = span_of<Key>(right);
-    const auto kind = static_cast<join_kind>(how);
+    const auto kind = value_of<join_kind>(how);
     if (kind == join_kind::semi || kind == join_kind::anti) {
       auto rows = without_gil(at, [&](const Place& place) {
         return kind == join_kind::semi ? semi_join<std::uint32_t>(place, a, b)

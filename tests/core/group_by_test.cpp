@@ -261,6 +261,7 @@ void check_aggregates(const std::vector<u64>& numbers) {
                     roost::bit_and(), roost::bit_or(), roost::bit_xor());
     check_functions(keys, values, alone, roost::plus());
     check_functions(keys, values, counted, roost::minimum(), roost::plus());
+    check_functions(keys, values, counted, roost::multiplies());
   } else {
     check_functions(keys, values, counted, roost::minimum(), roost::maximum());
     check_functions(keys, values, alone, roost::maximum());
@@ -403,6 +404,18 @@ TEST(group_by_calls, add_up_floating_point_numbers_the_same_every_time) {
   const auto once = download(roost::group_by(test_place(), keys, column, roost::plus()).values);
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(download(roost::group_by(test_place(), keys, column, roost::plus()).values), once);
+}
+
+TEST(group_by_calls, multiply) {
+  const auto keys = upload(std::vector<u32>{7, 7});
+  const auto product = [&]<class Value>(Value a, Value b) {
+    const auto all = roost::group_by(test_place(), keys, upload(std::vector{a, b}), roost::multiplies());
+    return download(all.values)[0];
+  };
+  EXPECT_EQ(product(std::uint16_t{65535}, std::uint16_t{65535}),
+            1u);  // wraps around, also where int is wider
+  EXPECT_EQ(product(std::numeric_limits<std::int64_t>::max(), std::int64_t{2}), -2);
+  EXPECT_EQ(product(1.5, -4.0), -6.0);
 }
 
 TEST(group_by_calls, refuse_columns_that_are_not_equally_long) {
