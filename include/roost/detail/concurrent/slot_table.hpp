@@ -291,8 +291,8 @@ class slot_table {
       left = array<item, Place>(place, Change::repeatable ? smaller(n, n / 16 + 4096) : n);
       counted = zeros<counts>(place, 1);
       constexpr partition_kind kind{.may_count = false};
-      partitioner<Place, item, kind> partitioner(place, plan_.regions, room::slack,
-                                                 &counted.data()->overflowed);
+      partitioner<Place, item, kind> partitioner(place, plan_.regions,
+                                                 {room::slack, &counted.data()->overflowed});
       parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
     } catch (const out_of_memory&) {
       if (asks_for_regions(way)) throw;

@@ -392,7 +392,7 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
   using query = element_of<Queries>;
   constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
   auto overflowed = zeros<std::uint32_t>(place, 1);
-  partitioner<Place, pair<query, none>, kind> partitioner(place, regions, room::slack, overflowed.data());
+  partitioner<Place, pair<query, none>, kind> partitioner(place, regions, {room::slack, overflowed.data()});
   const auto parts =
       partitioner.run(alone<Queries>{queries}, order_of_queries<query>(ref.hash_order(regions)));
   array<typename Answer::result, Place> answers(place, parts.extent());

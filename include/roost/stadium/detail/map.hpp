@@ -343,7 +343,7 @@ class stadium_table {
     try {
       for (; first < n; first += plan.chunk) {
         begun = false;
-        partitioner<Place, item> partitioner(place, plan.regions, room::exact, nullptr);
+        partitioner<Place, item> partitioner(place, plan.regions);
         const auto parts =
             partitioner.run(part_of<Source, all_wanted>{source, {}, first, smaller(plan.chunk, n - first)},
                             ref().hash_order(plan.regions));
