@@ -403,16 +403,16 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
     const std::uint32_t regions = plan_.regions / sections,
                         section = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - log2_sections));
     const std::uint32_t strides = detail::larger(plan_.region_buckets, 2u) - 1;
-    return {
-        buckets_ + std::uint64_t{section} * regions * plan_.region_buckets,
-        regions,
-        static_cast<std::uint32_t>(region.digit) - section * regions,
-        plan_.region_buckets,
-        static_cast<std::uint32_t>(home.digit),
-        1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
-        0,
-        detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
-        static_cast<typename slot::part>(h & slot::kept) | slot::taken};
+    return {.section = buckets_ + std::uint64_t{section} * regions * plan_.region_buckets,
+            .regions = regions,
+            .region = static_cast<std::uint32_t>(region.digit) - section * regions,
+            .buckets = plan_.region_buckets,
+            .number = static_cast<std::uint32_t>(home.digit),
+            .stride = 1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
+            .lap = 0,
+            .steps = detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets,
+                                     buckets_in_reach),
+            .key = static_cast<typename slot::part>(h & slot::kept) | slot::taken};
   }
 
   /// The result of reading a bucket.
@@ -615,17 +615,20 @@ class probing::table : public probing::reader<Place, Key, Value> {
     word seen;             // of a present key, before the change
     std::uint32_t bucket;  // where the key is in a copy of its region
   };
-  /// The same in a copy of the key's region that only one team uses, in the buckets [first, last) of its
-  /// probe sequence; first is 0 or 1. on_mark(bucket) is called for the buckets that the key may be the first
-  /// to mark.
+  /// The buckets [first, last) of a probe sequence; first is 0 or 1.
+  struct bucket_range {
+    std::uint32_t first, last;
+  };
+  /// The same in some buckets of a copy of the key's region that only one team uses. on_mark(bucket) is
+  /// called for the buckets that the key may be the first to mark.
   template <class Access, class Change, class OnMark>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
-                                    std::uint32_t first, std::uint32_t last, const OnMark& on_mark) const {
+                                    const bucket_range& tried, const OnMark& on_mark) const {
     typename base::probe_sequence probes = this->sequence_of(key);
     probes.section = copy;
     probes.region = 0;
-    probes.steps = detail::smaller(last, detail::smaller(probes.steps, probes.buckets)) - first;
-    if (first != 0) probes.next();
+    probes.steps = detail::smaller(tried.last, detail::smaller(probes.steps, probes.buckets)) - tried.first;
+    if (tried.first != 0) probes.next();
     return put_on<Access>(one_lane(), probes, value, change, on_mark);
   }
   /// The same in a small table with the same number of sections that only one team uses.

@@ -76,25 +76,38 @@ ROOST_FN bool probe_step(const Table& table, Format format, Lookup& position, hi
   return true;
 }
 
-/// put(i, hit) for the keys of numbers first, first + apart, ... below end. One loop over all steps, not one
-/// for each key: a thread of a warp goes on to its next key while another takes a second step.
+/// The numbers first, first + apart, ... below end.
+struct every {
+  std::uint64_t first, end, apart;
+};
+
+/// put(i, hit) for the keys of these numbers. One loop over all steps, not one for each key: a thread of a
+/// warp goes on to its next key while another takes a second step.
 template <class Table, class Format, class Keys, class Put>
-ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, std::uint64_t first,
-                                std::uint64_t end, std::uint64_t apart, const Put& put) {
-  if (first >= end) return;
-  auto position = table.start(keys[first]);
+ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, const every& numbers,
+                                const Put& put) {
+  if (numbers.first >= numbers.end) return;
+  auto position = table.start(keys[numbers.first]);
   table.read(format, position);
-  for (std::uint64_t i = first;;) {
+  for (std::uint64_t i = numbers.first;;) {
     hit_in<Table> hit;
     if (probe_step(table, format, position, hit)) {
       put(i, hit);
-      i += apart;
-      if (i >= end) return;
+      i += numbers.apart;
+      if (i >= numbers.end) return;
       position = table.start(keys[i]);
     }
     table.read(format, position);
   }
 }
+
+/// Queries [first, first + n) of a batch.
+template <class Queries>
+struct query_tile {
+  const Queries& queries;
+  std::uint64_t first;
+  std::uint32_t n;
+};
 
 /// A lookup that its first step did not end.
 template <class Key>
@@ -120,13 +133,14 @@ ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename
   if (table.goes_on(format, position, hit)) table.fetch(position);
 }
 
-/// put(i, hit) for keys[first ... first + n), by a thread of a host. Lookups that need more than their first
-/// step are finished afterwards: they are listed without a branch, which would often be mispredicted.
-/// `ahead`: how many keys ahead memory is prefetched; 0: the table is in the cache.
+/// put(i, hit) for the keys of a tile, by a thread of a host. Lookups that need more than their first step
+/// are finished afterwards: they are listed without a branch, which would often be mispredicted. `ahead`: how
+/// many keys ahead memory is prefetched; 0: the table is in the cache.
 template <class Table, class Format, class Keys, class Put>
-ROOST_FN void probe_deferred(const Table& table, Format format, const Keys& keys, std::uint64_t first,
-                             std::uint32_t n, deferred_query<typename Table::key_type>* const deferred,
-                             std::uint32_t ahead, const Put& put) {
+ROOST_FN void probe_deferred(const Table& table, Format format, const query_tile<Keys>& tile,
+                             deferred_query<typename Table::key_type>* const deferred, std::uint32_t ahead,
+                             const Put& put) {
+  const auto& [keys, first, n] = tile;
   const bool far = ahead != 0;
   const std::uint32_t prefetched = far ? n - smaller(n, ahead) : 0;
   auto* next = deferred;

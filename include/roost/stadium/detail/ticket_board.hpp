@@ -399,7 +399,13 @@ class ticket_board::reader {
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
     const auto stride = static_cast<std::uint32_t>(split_hash(hash.second, plan_.region_slots - 1).digit) + 1;
-    return {home, home, 0, start, stride, start, 0};
+    return {.home = home,
+            .region = home,
+            .distance = 0,
+            .start = start,
+            .stride = stride,
+            .slot = start,
+            .step = 0};
   }
   ROOST_FN void pass(cursor& position) const {
     position.slot += position.stride;
@@ -472,7 +478,7 @@ class ticket_board::reader {
   ROOST_FN cursor cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
     const auto rest = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
-    return {0, region, 0, 0, 0, rest, 0};
+    return {.home = 0, .region = region, .distance = 0, .start = 0, .stride = 0, .slot = rest, .step = 0};
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
     if (slot - memory_.staged_first < memory_.staged_slots)
