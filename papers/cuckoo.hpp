@@ -319,7 +319,7 @@ struct cuckoo::builder {
     const bool fit = detail::claim_each(team, count, parts.different, [&](std::uint32_t i) {
       const auto start =
           static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
-      return detail::claim_slot(team, parts.owner, claims, start, items, i, claims, [](std::uint32_t) {});
+      return detail::claim_slot(team, {parts.owner, claims, start, claims}, items, i, [](std::uint32_t) {});
     });
     n = *parts.different;
     if (!fit || n > region_most) return false;

@@ -257,7 +257,13 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     const hash_type hash = hash_of(key, seed_);
     const auto position = split_hash(hash, all_sectors_);
     const auto remainder = static_cast<hash_type>(split_hash(position.rest, remainders_).digit);
-    return {key, hash, remainder, position.digit, remainder, 1, {}};
+    return {.key = key,
+            .hash = hash,
+            .remainder = remainder,
+            .number = position.digit,
+            .tag = remainder,
+            .t = 1,
+            .here = {}};
   }
 
   template <class Format>

@@ -77,20 +77,25 @@ enum class claim { made, duplicate, full };
 
 inline constexpr std::uint32_t no_owner = ~0u;
 
-/// Inserts item i unless its key is present: linear probing over `owner`, slots that hold item numbers. This
-/// is slower than counting, but handles any number of copies of a key, and keys of any size. on_pass(slot) is
-/// called for every slot that another key holds; after `steps_most` of them the slots count as full.
+/// Slots that hold item numbers, to be probed linearly from `start` on.
+struct slots_to_claim {
+  std::uint32_t* owner;
+  std::uint32_t slots, start;
+  std::uint64_t steps_most;  // after these they count as full
+};
+
+/// Inserts item i unless its key is present. This is slower than counting, but handles any number of copies
+/// of a key, and keys of any size. on_pass(slot) is called for every slot that another key holds.
 template <class Team, class Items, class OnPass>
-ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t slots, std::uint32_t start,
-                          const Items& items, std::uint32_t i, std::uint64_t steps_most,
-                          const OnPass& on_pass) {
-  std::uint32_t slot = start;
-  for (std::uint64_t step = 0; step < steps_most; ++step) {
-    const std::uint32_t before = team.compare_exchange(owner[slot], no_owner, i);
+ROOST_FN claim claim_slot(const Team& team, const slots_to_claim& claimed, const Items& items,
+                          std::uint32_t i, const OnPass& on_pass) {
+  std::uint32_t slot = claimed.start;
+  for (std::uint64_t step = 0; step < claimed.steps_most; ++step) {
+    const std::uint32_t before = team.compare_exchange(claimed.owner[slot], no_owner, i);
     if (before == no_owner) return claim::made;
     if (same_key(items[before].key, items[i].key)) return claim::duplicate;
     on_pass(slot);
-    slot = slot + 1 == slots ? 0 : slot + 1;
+    slot = slot + 1 == claimed.slots ? 0 : slot + 1;
   }
   return claim::full;
 }
