@@ -285,18 +285,17 @@ struct cuckoo::builder {
     }
 
     constexpr int per_worker = static_cast<int>(region_most) / Team::size;
-    Key key[per_worker];
-    std::uint32_t number[per_worker];
+    keys_of_worker<per_worker> mine;
     detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
-      number[held] = copies ? parts.number[i] : static_cast<std::uint32_t>(i);
-      key[held] = items[number[held]].key;
+      mine.number[held] = copies ? parts.number[i] : static_cast<std::uint32_t>(i);
+      mine.key[held] = items[mine.number[held]].key;
     });
 
     constexpr std::uint32_t seeds_most = 64;
     for (std::uint32_t attempt = 0; attempt < seeds_most; ++attempt) {
       std::uint32_t seed = mix32(region, mix32(attempt)) & ~ours;
       if (attempt >= 8) seed |= ours;
-      const int rounds = try_seed<per_worker>(team, items, n, key, number, seed, parts);
+      const int rounds = try_seed(team, items, n, mine, seed, parts);
       if (rounds == 0) continue;
       write(team, region, items, seed, parts);
       if (team.rank() == 0) {
@@ -333,10 +332,18 @@ struct cuckoo::builder {
     return true;
   }
 
+  /// Some of a region's keys, and the numbers of their items.
+  template <int PerWorker>
+  struct keys_of_worker {
+    Key key[PerWorker];
+    std::uint32_t number[PerWorker];
+  };
+
   /// The paper's rounds: returns their number, or 0 for too many.
   template <int PerWorker, class Team>
-  ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n, const Key* key,
-                               const std::uint32_t* number, std::uint32_t seed, const pieces& parts) {
+  ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n,
+                               const keys_of_worker<PerWorker>& mine, std::uint32_t seed,
+                               const pieces& parts) {
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) { parts.slot[s] = detail::no_owner; });
     if (team.rank() == 0) *parts.placed = 0;
     std::uint32_t position[PerWorker];  // the slot of an item, or nowhere
@@ -346,14 +353,15 @@ struct cuckoo::builder {
       const auto subtable = static_cast<std::uint32_t>(step % 3);
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         if (position[held] != nowhere) return;
-        position[held] = subtable * subtable_slots + slot_in_subtable(key[held], subtable, seed);
-        team.exchange(parts.slot[position[held]], number[held]);  // the last item written stays
+        position[held] = subtable * subtable_slots + slot_in_subtable(mine.key[held], subtable, seed);
+        team.exchange(parts.slot[position[held]], mine.number[held]);  // the last item written stays
       });
       team.sync();
       bool homeless = false;
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         const std::uint32_t there = parts.slot[position[held]];
-        if (there == number[held] || same_key(items[there].key, key[held])) return;  // one stands for all
+        if (there == mine.number[held] || same_key(items[there].key, mine.key[held]))
+          return;  // one stands for all
         position[held] = nowhere;
         homeless = true;
       });
