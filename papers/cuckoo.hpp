@@ -154,7 +154,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
 
   static constexpr bool defers = false, interleaves_by_region = false, interleaves_directly = false;
 
-  struct lookup {
+  struct cursor {
     Key key;
     std::uint32_t region, seed, subtable;
     item here;  // the slot that was read
@@ -165,32 +165,32 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return f(none());
   }
 
-  ROOST_FN lookup start(const Key& key) const {
+  ROOST_FN cursor start(const Key& key) const {
     const std::uint32_t region = region_of_(key);
     return {key, region, seeds_[region], 0, {}};
   }
 
-  ROOST_FN void read(none, lookup& position) const { position.here = slots_[slot_of_try(position)]; }
+  ROOST_FN void read(none, cursor& cursor) const { cursor.here = slots_[slot_of_try(cursor)]; }
 
-  ROOST_FN int match(none, const lookup& position) const {
-    return same_key(position.here.key, position.key) ? 0 : -1;
+  ROOST_FN int match(none, const cursor& cursor) const {
+    return same_key(cursor.here.key, cursor.key) ? 0 : -1;
   }
 
-  ROOST_FN void take(none, const lookup& position, int, hit& result) const {
+  ROOST_FN void take(none, const cursor& cursor, int, hit& result) const {
     if constexpr (detail::is_large_value<Value>) {
-      result = {none(), slot_of_try(position), position.subtable + 1};
+      result = {none(), slot_of_try(cursor), cursor.subtable + 1};
     } else {
-      result = {detail::value_of(position.here), slot_of_try(position), position.subtable + 1};
+      result = {detail::value_of(cursor.here), slot_of_try(cursor), cursor.subtable + 1};
     }
   }
 
-  ROOST_FN bool passed(none, const lookup&) const { return true; }
+  ROOST_FN bool passed(none, const cursor&) const { return true; }
 
-  ROOST_FN bool goes_on(none, lookup& position, hit&) const { return ++position.subtable < 3; }
+  ROOST_FN bool goes_on(none, cursor& cursor, hit&) const { return ++cursor.subtable < 3; }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor& cursor) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(slots_ + slot_of_try(position));
+    __builtin_prefetch(slots_ + slot_of_try(cursor));
 #endif
   }
 
@@ -202,9 +202,8 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return (std::uint64_t{subtable} * region_of_.regions + region) * subtable_slots + s;
   }
 
-  ROOST_FN std::uint64_t slot_of_try(const lookup& position) const {
-    return slot(position.region, position.subtable,
-                slot_in_subtable(position.key, position.subtable, position.seed));
+  ROOST_FN std::uint64_t slot_of_try(const cursor& cursor) const {
+    return slot(cursor.region, cursor.subtable, slot_in_subtable(cursor.key, cursor.subtable, cursor.seed));
   }
 
   item* slots_;

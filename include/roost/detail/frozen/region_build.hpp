@@ -218,10 +218,10 @@ class region_build {
       const std::uint32_t n = smaller(at_once, count - first);
       const held_items<per_worker, Team, items> held_item(team_, items_, first, n);
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        const auto position = layout_.template home<Pieces>(held_item(held, i).key, region_);
-        const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u);
+        const auto cursor = layout_.template home<Pieces>(held_item(held, i).key, region_);
+        const std::uint32_t s = team_.fetch_add(my_.count[cursor.unit()], 1u);
         if (s < unit_slots) {
-          layout_.put(my_, position, s, held_item(held, i));
+          layout_.put(my_, cursor, s, held_item(held, i));
         } else {
           const std::uint32_t number = team_.fetch_add(*my_.strays, 1u);
           if (number < my_.strays_most) my_.stray[number] = first + static_cast<std::uint32_t>(i);
@@ -235,17 +235,17 @@ class region_build {
     auto tries = layout_.tries_of_stray(my_);
     for_each_of(team_, strays, [&](std::uint32_t i) {
       const item mine = items_[my_.stray[i]];
-      auto position = layout_.template home<Pieces>(mine.key, region_);
+      auto cursor = layout_.template home<Pieces>(mine.key, region_);
       for (tries.begin(); tries.go_on();) {
-        layout_.pass(team_, my_, position);
-        position.next(layout_);
-        const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u) & Pieces::count_mask;
+        layout_.pass(team_, my_, cursor);
+        cursor.next(layout_);
+        const std::uint32_t s = team_.fetch_add(my_.count[cursor.unit()], 1u) & Pieces::count_mask;
         if (s >= unit_slots) continue;
-        layout_.put(my_, position, s, mine);
-        my_.stray[i] = my_.place(position.unit(), s);  // from now on the slot that it found
+        layout_.put(my_, cursor, s, mine);
+        my_.stray[i] = my_.place(cursor.unit(), s);  // from now on the slot that it found
         return;
       }
-      lost |= !layout_.put_aside(team_, my_, items_, i, position);
+      lost |= !layout_.put_aside(team_, my_, items_, i, cursor);
     });
     if (team_.any(lost)) return false;
     for_each_of(team_, strays, [&](std::uint32_t i) {

@@ -9,15 +9,15 @@
 // memory (a sector, a bucket, a slot). The drivers that execute the steps are here, once for all layouts:
 //
 // - table.with_format(f): calls f(format); `format` is what the table chose at run time, as a constant.
-// - table.start(key): the lookup of a key where it begins.
-// - table.read(format, lookup): reads what is there.
-// - table.match(format, lookup): the slot of the key in what was read, or a negative number.
-// - table.take(format, lookup, slot, hit): what the slot holds.
-// - table.passed(format, lookup): whether pairs continued past this piece, so that a lookup without a match
+// - table.start(key): a cursor, which says how far the lookup of a key is, where it begins.
+// - table.read(format, cursor): reads what is there.
+// - table.match(format, cursor): the slot of the key in what was read, or a negative number.
+// - table.take(format, cursor, slot, hit): what the slot holds.
+// - table.passed(format, cursor): whether pairs continued past this piece, so that a lookup without a match
 //   must continue, too.
-// - table.goes_on(format, lookup, hit): without a match, moves the lookup to its next piece; false if it ends
-//   here.
-// - table.fetch(lookup): prefetches what the next read will read.
+// - table.goes_on(format, cursor, hit): without a match, moves the cursor to the next piece; false if the
+//   lookup ends here.
+// - table.fetch(cursor): prefetches what the next read will read.
 //
 // Reads are at the end of loops: so nvcc loads all of a piece at once, instead of its second half only where
 // it is needed.
@@ -51,15 +51,15 @@ concept has_steps = requires(const Table& table, const typename Table::key_type&
 template <class Table, class Format>
 ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename Table::key_type& key) {
   hit_in<Table> hit;
-  auto position = table.start(key);
-  table.read(format, position);
+  auto cursor = table.start(key);
+  table.read(format, cursor);
   for (;;) {  // with two exits: a warp whose threads leave by either one reconverges in each round
-    if (const int slot = table.match(format, position); slot >= 0) {
-      table.take(format, position, slot, hit);
+    if (const int slot = table.match(format, cursor); slot >= 0) {
+      table.take(format, cursor, slot, hit);
       return hit;
     }
-    if (!table.goes_on(format, position, hit)) return hit;
-    table.read(format, position);
+    if (!table.goes_on(format, cursor, hit)) return hit;
+    table.read(format, cursor);
   }
 }
 template <class Table>
@@ -68,11 +68,11 @@ ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type&
 }
 
 /// Examines what was read; true if that ends the lookup.
-template <class Table, class Format, class Lookup>
-ROOST_FN bool probe_step(const Table& table, Format format, Lookup& position, hit_in<Table>& hit) {
-  const int slot = table.match(format, position);
-  if (slot < 0) return !table.goes_on(format, position, hit);
-  table.take(format, position, slot, hit);
+template <class Table, class Format, class Cursor>
+ROOST_FN bool probe_step(const Table& table, Format format, Cursor& cursor, hit_in<Table>& hit) {
+  const int slot = table.match(format, cursor);
+  if (slot < 0) return !table.goes_on(format, cursor, hit);
+  table.take(format, cursor, slot, hit);
   return true;
 }
 
@@ -87,17 +87,17 @@ template <class Table, class Format, class Keys, class Put>
 ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, const every& numbers,
                                 const Put& put) {
   if (numbers.first >= numbers.end) return;
-  auto position = table.start(keys[numbers.first]);
-  table.read(format, position);
+  auto cursor = table.start(keys[numbers.first]);
+  table.read(format, cursor);
   for (std::uint64_t i = numbers.first;;) {
     hit_in<Table> hit;
-    if (probe_step(table, format, position, hit)) {
+    if (probe_step(table, format, cursor, hit)) {
       put(i, hit);
       i += numbers.apart;
       if (i >= numbers.end) return;
-      position = table.start(keys[i]);
+      cursor = table.start(keys[i]);
     }
-    table.read(format, position);
+    table.read(format, cursor);
   }
 }
 
@@ -127,10 +127,10 @@ ROOST_FN deferred_query<Key>* take_deferred(scratch_memory& memory, std::uint32_
 /// in registers.
 template <class Table, class Format>
 ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename Table::key_type& key) {
-  auto position = table.start(key);
-  table.read(format, position);
+  auto cursor = table.start(key);
+  table.read(format, cursor);
   hit_in<Table> hit;
-  if (table.goes_on(format, position, hit)) table.fetch(position);
+  if (table.goes_on(format, cursor, hit)) table.fetch(cursor);
 }
 
 /// put(i, hit) for the keys of a tile, by a thread of a host. Lookups that need more than their first step
@@ -147,16 +147,16 @@ ROOST_FN void probe_deferred(const Table& table, Format format, const query_tile
   for (std::uint32_t i = 0; i < n; ++i) {
     if (i < prefetched) table.prefetch(keys[first + i + ahead]);
     const typename Table::key_type key = keys[first + i];
-    auto position = table.start(key);
-    table.read(format, position);
+    auto cursor = table.start(key);
+    table.read(format, cursor);
     hit_in<Table> hit;
-    if (const int slot = table.match(format, position); slot >= 0) {
-      table.take(format, position, slot, hit);
+    if (const int slot = table.match(format, cursor); slot >= 0) {
+      table.take(format, cursor, slot, hit);
       put(first + i, hit);
     } else {
       put(first + i, hit);
       *next = {key, static_cast<std::uint16_t>(i)};
-      const bool passed = table.passed(format, position);
+      const bool passed = table.passed(format, cursor);
       next += passed;
       if (far & passed) fetch_second(table, format, key);
     }
