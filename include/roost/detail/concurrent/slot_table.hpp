@@ -291,7 +291,7 @@ class slot_table {
   /// region has too many pairs, as with many copies of few keys.
   template <class Source, class Change>
   std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change,
-                                      array<item, Place>& left, path way, insert_report& report) {
+                                      array<item, Place>& left, path wanted, insert_report& report) {
     array<counts, Place> counted;
     std::optional<partitioned<item, Place>> parts;
     try {
@@ -303,7 +303,7 @@ class slot_table {
                                                  {room::slack, &counted.data()->overflowed});
       parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
     } catch (const out_of_memory&) {
-      if (asks_for_regions(way)) throw;
+      if (asks_for_regions(wanted)) throw;
       return {};
     }
     const auto held = !most_ || most_->erased != 0 ? contents::pairs_and_erased : contents::pairs;

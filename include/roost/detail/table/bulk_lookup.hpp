@@ -352,7 +352,7 @@ struct probe_region_tiles {
 template <class Ref>
 concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
 
-inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
+inline bool asks_for_regions(path wanted) { return wanted == path::regional || wanted == path::streamed; }
 /// Whether a batch goes by region. `pays`: that is faster.
 inline bool goes_by_region(path wanted, bool pays) {
   return asks_for_regions(wanted) || (wanted == path::automatic && pays);
@@ -383,7 +383,7 @@ regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t byte
 /// A batch that is processed over all regions of a table at once.
 template <class Place>
 struct all_regions {
-  static constexpr path way = path::regional;
+  static constexpr roost::path path = roost::path::regional;
   std::uint32_t arrays = 1;  // that each lookup reads from, one after the other
 
   template <class Ref>
@@ -429,12 +429,12 @@ T* output(Range&& range, std::size_t n, const char* where) {
 
 /// Bulk lookups in a table of `table_bytes` bytes. Each chooses its path, and takes it. `where`: the call,
 /// for what it throws.
-template <class Place, class Ref, class Way = all_regions<Place>>
+template <class Place, class Ref, class Regions = all_regions<Place>>
 class bulk_lookups {
  public:
   bulk_lookups(const Place& place, const Ref& ref, std::size_t table_bytes, const bulk_options& how = {},
-               Way way = {})
-      : place_(place), ref_(ref), table_bytes_(table_bytes), how_(how), way_(std::move(way)) {}
+               Regions regions = {})
+      : place_(place), ref_(ref), table_bytes_(table_bytes), how_(how), regions_(std::move(regions)) {}
 
   /// Gives every query its answer.
   template <class Queries, class Answer>
@@ -442,11 +442,11 @@ class bulk_lookups {
     using query = element_of<Queries>;
     const std::size_t n = queries.size();
     if constexpr (in_hash_order<Ref>) {
-      if (n != 0 && goes_by_region(how_.path, way_.template pays<Ref>(table_bytes_, n))) {
+      if (n != 0 && goes_by_region(how_.path, regions_.template pays<Ref>(table_bytes_, n))) {
         // Two bytes more to restore the input order, and two of slack.
         constexpr std::size_t bytes_of_query = sizeof(query) + sizeof(typename Answer::result) + 4;
-        const regional_plan plan = way_.plan(table_bytes_, n, bytes_of_query, how_);
-        bulk_report report{way_.way};
+        const regional_plan plan = regions_.plan(table_bytes_, n, bytes_of_query, how_);
+        bulk_report report{regions_.path};
         std::size_t first = 0;
         bool begun = false;
         try {
@@ -510,7 +510,7 @@ class bulk_lookups {
   std::size_t count(const Queries& queries) const {
     const auto sequence = sequence_as<typename Ref::key_type>(queries);
     const std::size_t n = sequence.size();
-    if (goes_by_region(how_.path, way_.template pays<Ref>(table_bytes_, n))) {
+    if (goes_by_region(how_.path, regions_.template pays<Ref>(table_bytes_, n))) {
       try {
         array<bool, Place> answers(place_, n);
         answer(sequence, write_contained{answers.data()});
@@ -549,7 +549,7 @@ class bulk_lookups {
     using kernel = probe_region_tiles<Place, Ref, query, Answer>;
     const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
     begun = true;
-    way_.run(ref_, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
+    regions_.run(ref_, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
       const kernel run{here,
                        target.answer,
                        overflowed.data(),
@@ -579,7 +579,7 @@ class bulk_lookups {
   const Ref ref_;
   std::size_t table_bytes_;
   bulk_options how_;
-  Way way_;
+  Regions regions_;
 };
 
 // Lookups in an empty table.

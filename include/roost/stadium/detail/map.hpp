@@ -128,7 +128,7 @@ class stadium_table {
     auto regions = regions_for(place, n, chosen, !grows, {.in = !is_empty, .out = true}, [&] { return n; });
     std::size_t first = 0;
     if (goes_by_region(how.path, regions.template pays<ref_type>(bytes(), n))) {
-      report.path = regions.way;
+      report.path = regions.path;
       first = put_by_region(place, source, regions, insert_kind<Change>{change, grows}, how, report);
       if (first < n) report.path = path::direct;
     }
