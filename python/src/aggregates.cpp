@@ -259,7 +259,7 @@ words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>&
   result.own_offsets = array<std::uint64_t, Place>(place, lists.size + 1);
   std::uint64_t* const offsets = result.own_offsets.data();
   place.fill(offsets + lists.size, 0, sizeof(std::uint64_t));
-  detail::reduce_lists(place, there, lists.offsets, lists.size, plus(), offsets, nullptr);
+  detail::reduce_lists(place, there, {lists.offsets, lists.size + 1}, plus(), offsets, nullptr);
   place.exclusive_scan(offsets, offsets, lists.size + 1);
   std::uint64_t total = 0;
   place.copy_to_host(&total, offsets + lists.size, sizeof(total));
@@ -565,8 +565,8 @@ nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const colu
     auto all = words_of_groups(place, lists, {source, words});
     put_in_order(place, all, words, whole());
     array<runs, Place> found(place, lists.size);
-    detail::reduce_lists(place, load_run{all.words.data()}, all.offsets, lists.size, plus(), found.data(),
-                         nullptr);
+    detail::reduce_lists(place, load_run{all.words.data()}, {all.offsets, lists.size + 1}, plus(),
+                         found.data(), nullptr);
     output<std::uint8_t, Place> results(at, place, lists.size * bytes_of(words.type));
     place.for_each(lists.size, put_mode{found.data(), all.offsets, lists.numbers, words, results.data()});
     output<std::int64_t, Place> distinct(at, place, lists.size);

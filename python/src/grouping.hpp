@@ -313,7 +313,7 @@ class grouping {
     }
     array<T, Place> of_groups(place, numbers_.size());
     T* const target = numbers_.size() == 0 ? results : of_groups.data();
-    detail::reduce_lists(place, load_row<Load>{load, rows_.data()}, offsets_.data(), size_, f, target,
+    detail::reduce_lists(place, load_row<Load>{load, rows_.data()}, {offsets_.data(), size_ + 1}, f, target,
                          nullptr);
     place.for_each(numbers_.size(),
                    put_by_number<T, element_of<T>>{{of_groups.data()}, numbers_.data(), results});

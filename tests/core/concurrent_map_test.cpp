@@ -283,12 +283,12 @@ struct count_reads {
   const u32* keys;
   ROOST_FN u64 operator()(std::size_t i) const {
     const roost::detail::shared_access access;
-    auto position = table.start(keys[i]);
+    auto cursor = table.start(keys[i]);
     u32_map::reader_type::hit hit;
     u64 reads = 1;
-    for (table.read(access, position);
-         table.match(access, position) < 0 && table.goes_on(access, position, hit); ++reads)
-      table.read(access, position);
+    for (table.read(access, cursor); table.match(access, cursor) < 0 && table.goes_on(access, cursor, hit);
+         ++reads)
+      table.read(access, cursor);
     return reads;
   }
 };

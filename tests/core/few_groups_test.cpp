@@ -63,7 +63,7 @@ void expect_reduced(const roost::host& cpu, const detail::few_rows& few, const g
   }
   const detail::values_at source{[&](std::size_t i) { return values[i]; }};
   detail::reduce_few(cpu, few, source, f, results.data());
-  detail::reduce_lists(cpu, in_lists.data(), offsets.data(), few.size(), f, wanted.data(), nullptr);
+  detail::reduce_lists(cpu, in_lists.data(), offsets, f, wanted.data(), nullptr);
   EXPECT_EQ(std::memcmp(results.data(), wanted.data(), results.size() * sizeof(Value)), 0);
   detail::list_few(cpu, few, source, own_offsets.data(), listed.data());
   EXPECT_EQ(own_offsets, offsets);

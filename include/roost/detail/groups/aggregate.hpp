@@ -213,8 +213,8 @@ class aggregator {
     };
     std::uint32_t shared_by = 1, regions = spread.regions;
     double keys = keys_of_region(static_cast<double>(batch_.rows) / regions);
-    partitioner<Place, item, partition_kind{}> partitioner(place_, spread.regions, room, &outcome->overflowed,
-                                                           0, wanted.copies);
+    partitioner<Place, item, partition_kind{}> partitioner(
+        place_, spread.regions, {.room = room, .overflowed = &outcome->overflowed, .copies = wanted.copies});
     const auto stop = [&](const parts_type& parts) {
       if (!wanted.counts_first || parts.regions() != wanted.coarse) return false;
       constexpr std::uint32_t counted = 8, part = 8;

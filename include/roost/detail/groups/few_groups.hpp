@@ -471,7 +471,7 @@ void reduce_few(const host& cpu, const few_rows& groups, const Values& values, c
                  all.add_chunk(c, values, f, reinterpret_cast<Value*>(memory));
                });
     cpu.for_each(groups.size(), [&](std::size_t g) { all.add_heads(g, f); });
-    reduce_lists(cpu, all.pieces(), all.begins(), groups.size(), f, results, nullptr);
+    reduce_lists(cpu, all.pieces(), {all.begins(), groups.size() + 1}, f, results, nullptr);
   }
 }
 

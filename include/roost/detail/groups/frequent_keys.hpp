@@ -212,10 +212,13 @@ struct frequent_keys {
     if (expected >= kernel::sample / 2) return false;
     keys = array<Key, Place>(place, kernel::most);
     begins = array<std::uint16_t, Place>(place, kernel::slots + 1);
-    const kernel run{
-        source,    n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
-        region_of, keys.data(),        begins.data(),
-        outcome};
+    const kernel run{.source = source,
+                     .step = n / kernel::sample,
+                     .at_least = larger(kernel::least, static_cast<std::uint32_t>(expected)),
+                     .target = region_of,
+                     .frequent = keys.data(),
+                     .begins = begins.data(),
+                     .outcome = outcome};
     place.launch(1, scratch_bytes_of(run), run);
     return true;
   }

@@ -97,7 +97,8 @@ class grouper {
     std::uint64_t* const failed = sizes_.data() + regions + 1;
     auto* const overflowed = reinterpret_cast<std::uint32_t*>(failed + 1);
     partitioner<Place, pair<Key, Value>, partition_kind{.stable = true, .may_count = Counts}> partitioner(
-        place_, regions, Counts ? room::exact : room::slack, overflowed, 0, grouping_copies);
+        place_, regions,
+        {.room = Counts ? room::exact : room::slack, .overflowed = overflowed, .copies = grouping_copies});
     parts_.emplace(partitioner.run(source, frequent_.region_of));
     if constexpr (!Counts) {
       firsts_ = array_of(place_, regions, length_of{parts_->begins(), parts_->ends()});
@@ -108,8 +109,13 @@ class grouper {
     result_.values = array<Value, Place>(place_, n_);
     output_ = {keys_.data(),   result_.values.data(), Counts ? parts_->begins() : firsts_.data(),
                starts_.data(), sizes_.data(),         failed};
-    const kernel group{parts_->items(),     parts_->begins(), parts_->ends(), overflowed,
-                       frequent_.region_of, sampled,          output_};
+    const kernel group{.items = parts_->items(),
+                       .begins = parts_->begins(),
+                       .ends = parts_->ends(),
+                       .overflowed = overflowed,
+                       .region_of = frequent_.region_of,
+                       .sampled = sampled,
+                       .target = output_};
     place_.launch(regions, scratch_bytes_of(group), group);
     for_each_frequent_item(place_, *parts_, frequent_.region_of, n_,
                            copy_value<Key, Value>{parts_->items(), result_.values.data()});

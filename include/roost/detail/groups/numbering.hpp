@@ -182,7 +182,7 @@ class numberer {
     auto state = zeros(place_, head + earlier_teams::words(regions));  // one fill for both
     auto* const outcome = reinterpret_cast<numbering_outcome*>(state.data());
     partitioner<Place, item, partition_kind{.way_back = WayBack}> partitioner(
-        place_, regions, room, &outcome->overflowed, 0, numbering_copies);
+        place_, regions, {.room = room, .overflowed = &outcome->overflowed, .copies = numbering_copies});
     result_.parts.emplace(partitioner.run(source, frequent.region_of));
     if constexpr (can_mark && !WayBack) {
       if (kind_.marks) return mark(outcome);
@@ -193,17 +193,17 @@ class numberer {
     result_.offsets = array<std::uint64_t, Place>(place_, kind_.different ? n_ + 1 : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    const kernel number{result_.parts->items(),
-                        result_.parts->begins(),
-                        result_.parts->ends(),
-                        regions,
-                        frequent.region_of,
-                        typename kernel::words(frequent.region_of.spread),
-                        kind_.different,
-                        {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
-                         result_.offsets.data(), result_.first.data(), result_.numbers.data()},
-                        outcome,
-                        earlier_teams(state.data() + head)};
+    const kernel number{.items = result_.parts->items(),
+                        .begins = result_.parts->begins(),
+                        .ends = result_.parts->ends(),
+                        .regions = regions,
+                        .region_of = frequent.region_of,
+                        .words_of = typename kernel::words(frequent.region_of.spread),
+                        .different = kind_.different,
+                        .target = {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
+                                   result_.offsets.data(), result_.first.data(), result_.numbers.data()},
+                        .outcome = outcome,
+                        .turns = earlier_teams(state.data() + head)};
     place_.launch(regions, scratch_bytes_of(number), number);
     return read_one(place_, outcome);
   }
@@ -213,13 +213,13 @@ class numberer {
     using marker = mark_first_items<Place, Key>;
     const auto& frequent = result_.frequent;
     result_.marked.emplace(place_, n_);
-    marker mark{result_.parts->items(),
-                result_.parts->begins(),
-                result_.parts->ends(),
-                frequent.region_of,
-                true,
-                result_.marked->ref(),
-                outcome};
+    marker mark{.items = result_.parts->items(),
+                .begins = result_.parts->begins(),
+                .ends = result_.parts->ends(),
+                .region_of = frequent.region_of,
+                .counts_few = true,
+                .target = result_.marked->ref(),
+                .outcome = outcome};
     if (counts_few_regions(batch_, frequent.regions()))
       place_.launch(marker::few, scratch_bytes_of(mark), mark);
     mark.counts_few = false;

@@ -47,7 +47,7 @@ auto aggregate_groups(const Place& place, groups<Key, Value, Place>&& grouped, c
     std::uint64_t* const counts = k == 0 ? result.counts.data() : nullptr;
     auto& results = results_of(result, k++);
     results = array<Value, Place>(place, size);
-    reduce_lists(place, grouped.values.data(), grouped.offsets.data(), size, function, results.data(),
+    reduce_lists(place, grouped.values.data(), {grouped.offsets.data(), size + 1}, function, results.data(),
                  counts);
   };
   (reduce(f), ...);

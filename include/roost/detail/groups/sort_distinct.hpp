@@ -190,9 +190,8 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   using all = integer_regions<Key>;
   using kernel = write_ascending<Key>;
   const std::size_t n = keys.size(), pieces = n / all::crowded + 1;
-  const auto parts =
-      partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count, room::exact, nullptr)
-          .run(alone{keys}, region_of_integer());
+  const auto parts = partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count)
+                         .run(alone{keys}, region_of_integer());
   auto crowded = filled<std::uint32_t>(place, 2 * pieces, 0xff);
   auto bitmaps = zeros<std::uint32_t>(place, pieces * all::words);
   const all regions{parts.items(), parts.begins(), parts.ends(), crowded.data(), bitmaps.data()};

@@ -105,12 +105,21 @@ struct new_keys {
   bool each_item = false;                // of the batch is a new key: its index is its position
 };
 
-/// `indices`: of each of the batch's keys, no_index for a new key; empty if all are new. New keys get the
-/// indices from `before` on. Asynchronous on cuda.
+/// The indices that a batch's keys have before it is added, no_index for a new key; empty if all are new. New
+/// keys get the indices from `before` on.
+template <class Place>
+struct known_indices {
+  array<std::uint32_t, Place> of_keys;
+  std::size_t before = 0;
+};
+
+/// Asynchronous on cuda.
 template <class Place, class Sequence, class Batch>
 auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, index_order order,
-                    array<std::uint32_t, Place>&& indices, std::size_t before, const char* where) {
+                    known_indices<Place>&& known, const char* where) {
   using Key = element_of<Sequence>;
+  auto& indices = known.of_keys;
+  const std::size_t before = known.before;
   const bool all = indices.size() == 0;
   const auto from_before = static_cast<std::uint32_t>(before);
   new_keys<Key, Place> result;
@@ -190,11 +199,10 @@ array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
   return result;
 }
 
-/// Calls f with a batch numbered in the given order.
+/// Calls f with a batch that is numbered.
 template <class Place, class Sequence, class F>
-auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
-                   numbering_kind kind, const char* where, const F& f) {
-  kind.first |= order == index_order::first_occurrence;
+auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed,
+                   const numbering_kind& kind, const char* where, const F& f) {
   if (!kind.first) return f(number_keys<none>(place, sequence, seed, kind, where));
   return f(number_keys<std::uint32_t>(place, sequence, seed, kind, where));
 }
@@ -229,11 +237,12 @@ template <class Place, class Sequence>
 auto unique_by_number(const Place& place, const Sequence& sequence, const unique_options& wanted,
                       const char* where) {
   using key = element_of<Sequence>;
-  const numbering_kind kind{
-      .keys = true, .counts = wanted.counts, .first = wanted.first, .numbers = wanted.inverse};
-  return with_numbered(place, sequence, 0, wanted.order, kind, where, [&](auto batch) {
-    auto ordered =
-        order_new_keys(place, sequence, batch, wanted.order, array<std::uint32_t, Place>(), 0, where);
+  const numbering_kind kind{.keys = true,
+                            .counts = wanted.counts,
+                            .first = wanted.first || wanted.order == index_order::first_occurrence,
+                            .numbers = wanted.inverse};
+  return with_numbered(place, sequence, 0, kind, where, [&](auto batch) {
+    auto ordered = order_new_keys(place, sequence, batch, wanted.order, known_indices<Place>(), where);
     unique_keys<key, Place> result;
     if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
     if (wanted.counts) result.counts = counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
@@ -320,12 +329,15 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   detail::check_order<Key>(options_.order, where);
   const std::size_t before = size();
   if (before != 0 && sequence.size() == 0) return {};
-  const detail::numbering_kind kind{.keys = true, .counts = options_.counts, .numbers = true};
-  return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
+  const detail::numbering_kind kind{.keys = true,
+                                    .counts = options_.counts,
+                                    .first = options_.order == index_order::first_occurrence,
+                                    .numbers = true};
+  return detail::with_numbered(place, sequence, options_.seed, kind, where, [&](auto batch) {
     array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
     if (before != 0) find(place, batch.keys, known);
     auto fresh =
-        detail::order_new_keys(place, sequence, batch, options_.order, std::move(known), before, where);
+        detail::order_new_keys(place, sequence, batch, options_.order, {std::move(known), before}, where);
     const array<std::uint32_t, Place>& index_of = fresh.index_of;
     const std::size_t after = before + fresh.keys.size();
     array<std::uint64_t, Place> all_counts;

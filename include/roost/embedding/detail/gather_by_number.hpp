@@ -49,7 +49,8 @@ struct gather_pieces {
       return order != nullptr ? std::size_t{order[first + k].value} : first + k;
     };
     copy_rows<Piece>(
-        team, static_cast<std::uint32_t>(smaller(mine, n - first)), row_bytes / sizeof(Piece), lanes,
+        team,
+        row_batch{static_cast<std::uint32_t>(smaller(mine, n - first)), row_bytes / sizeof(Piece), lanes},
         [&](std::uint32_t k) {
           const auto id = static_cast<std::size_t>(ids[position(k)]);
           return id < n_rows ? rows + id * row_bytes : nullptr;
@@ -83,13 +84,13 @@ template <class Piece, class Place>
 void gather_pieces_of(const Place& place, std::span<const std::byte> rows, std::size_t row_bytes,
                       std::span<const std::int64_t> ids, std::span<std::byte> out, bool far) {
   const std::size_t n = ids.size();
-  gather_pieces<Piece> run{rows.data(),
-                           rows.size() / row_bytes,
-                           row_bytes,
-                           ids.data(),
-                           n,
-                           out.data(),
-                           lanes_of_row<Place>(row_bytes / sizeof(Piece))};
+  gather_pieces<Piece> run{.rows = rows.data(),
+                           .n_rows = rows.size() / row_bytes,
+                           .row_bytes = row_bytes,
+                           .ids = ids.data(),
+                           .n = n,
+                           .out = out.data(),
+                           .lanes = lanes_of_row<Place>(row_bytes / sizeof(Piece))};
   const std::size_t teams = ceil_div(n, run.template tile<Place>());
   // In the order of pages a GPU translates fewer addresses; rows of 1 KB and more are bound by the link.
   constexpr std::size_t many = std::size_t{1} << 15, wide = 1024, large = std::size_t{1} << 30;

@@ -340,7 +340,8 @@ class tables_of_shards {
       const bool are_few = sizes.most() < shards_tuning<typename Shards::place_type>::queries;
       if (shards.all_readable() && shards_ <= sharded_ref<reader_of<Table>>::shards_most &&
           (how.path == path::direct || (how.path == path::automatic && are_few))) {
-        const bulk_report report = probe_all(me.place(), refs(), own_table.bytes(), queries, answer, how);
+        const bulk_report report =
+            bulk_lookups(me.place(), refs(), own_table.bytes(), how).answer(queries, answer);
         me.place().synchronize();
         return report;
       }

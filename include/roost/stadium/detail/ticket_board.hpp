@@ -293,9 +293,9 @@ class ticket_board::reader {
   ROOST_FN found<Value> find(const Key& key) const {
     found<Value> result;
     const hashes hash = hashes_of(key);
-    follow(cursor_of(hash), [&](const cursor& position, std::uint64_t ticket) {
+    follow(cursor_of(hash), [&](const cursor& cursor, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
-      return ticket == hash.ticket && read(position, key, hash, result);
+      return ticket == hash.ticket && read(cursor, key, hash, result);
     });
     return result;
   }
@@ -310,9 +310,9 @@ class ticket_board::reader {
   /// Prefetches a key's first ticket and body. Does nothing on a GPU, where other threads hide the latency.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
 #if !ROOST_ON_DEVICE
-    const cursor position = cursor_of(hashes_of(key));
-    __builtin_prefetch(word_at(position));
-    __builtin_prefetch(body_at(position));
+    const auto cursor = cursor_of(hashes_of(key));
+    __builtin_prefetch(word_at(cursor));
+    __builtin_prefetch(body_at(cursor));
 #endif
   }
 
@@ -324,7 +324,7 @@ class ticket_board::reader {
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
     std::uint64_t result = no_slot;
-    look(key, [&](const cursor& position) { result = slot_at(position); });
+    look(key, [&](const cursor& cursor) { result = slot_at(cursor); });
     return result;
   }
 
@@ -363,12 +363,12 @@ class ticket_board::reader {
   /// threads change concurrently.
   template <class F>
   ROOST_FN void visit(std::uint64_t slot, const F& f) const {
-    const cursor position = cursor_at(slot);
-    if (!is_there(ticket_at(position))) return;
-    observe(position);
-    const Key key = key_of(body_at(position));
+    const auto cursor = cursor_at(slot);
+    if (!is_there(ticket_at(cursor))) return;
+    observe(cursor);
+    const Key key = key_of(body_at(cursor));
     found<Value> value;
-    if (read(position, key, hashes_of(key), value) && value) f(key, *value);
+    if (read(cursor, key, hashes_of(key), value) && value) f(key, *value);
   }
   ROOST_FN const plan& geometry() const { return plan_; }
   ROOST_FN const memory& where() const { return memory_; }
@@ -386,7 +386,7 @@ class ticket_board::reader {
     return {first, second, second << 2 & plan_.tickets.mask()};
   }
 
-  /// A position in a key's probe sequence.
+  /// The state of a key's probing.
   struct cursor {
     std::uint32_t home, region;
     std::uint32_t distance;       // from home, in regions
@@ -399,49 +399,56 @@ class ticket_board::reader {
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
     const auto stride = static_cast<std::uint32_t>(split_hash(hash.second, plan_.region_slots - 1).digit) + 1;
-    return {home, home, 0, start, stride, start, 0};
+    return {.home = home,
+            .region = home,
+            .distance = 0,
+            .start = start,
+            .stride = stride,
+            .slot = start,
+            .step = 0};
   }
-  ROOST_FN void pass(cursor& position) const {
-    position.slot += position.stride;
-    if (position.slot >= plan_.region_slots) position.slot -= plan_.region_slots;
-    ++position.step;
+  ROOST_FN void pass(cursor& cursor) const {
+    cursor.slot += cursor.stride;
+    if (cursor.slot >= plan_.region_slots) cursor.slot -= plan_.region_slots;
+    ++cursor.step;
   }
-  ROOST_FN void leave_region(cursor& position) const {
-    position.region = position.region + 1 == plan_.regions ? 0 : position.region + 1;
-    ++position.distance;
-    position.slot = position.start;
-    position.step = 0;
+  ROOST_FN void leave_region(cursor& cursor) const {
+    cursor.region = cursor.region + 1 == plan_.regions ? 0 : cursor.region + 1;
+    ++cursor.distance;
+    cursor.slot = cursor.start;
+    cursor.step = 0;
   }
 
   /// Slots of a region that are probed before a check whether more can follow.
   static constexpr std::uint32_t patience = 16;
 
-  /// Follows a key's probe sequence until see(here, ticket) returns true, or the key cannot be further along.
+  /// Follows a key's probe sequence until see(cursor, ticket) returns true, or the key cannot be further
+  /// along.
   template <class See>
-  ROOST_FN void follow(cursor position, const See& see) const {
+  ROOST_FN void follow(cursor cursor, const See& see) const {
     for (;;) {
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
-      for (; position.step < bound ||
-             position.step < (bound = shared::load(&memory_.heads[position.region].longest));
-           pass(position)) {
-        if (see(position, ticket_at(position))) return;
+      for (;
+           cursor.step < bound || cursor.step < (bound = shared::load(&memory_.heads[cursor.region].longest));
+           pass(cursor)) {
+        if (see(cursor, ticket_at(cursor))) return;
       }
-      if (position.distance >= shared::load(&memory_.heads[position.home].far)) return;
-      leave_region(position);
+      if (cursor.distance >= shared::load(&memory_.heads[cursor.home].far)) return;
+      leave_region(cursor);
     }
   }
 
-  /// Calls on_hit(here) at the position of a key.
+  /// Calls on_hit(cursor) where a key is.
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
     const hashes hash = hashes_of(key);
-    follow(cursor_of(hash), [&](const cursor& position, std::uint64_t ticket) {
+    follow(cursor_of(hash), [&](const cursor& cursor, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
       if (ticket != hash.ticket) return false;
       if (counted != nullptr) ++counted->bodies;
-      if (!holds(position, key)) return false;
-      on_hit(position);
+      if (!holds(cursor, key)) return false;
+      on_hit(cursor);
       return true;
     });
   }
@@ -452,34 +459,33 @@ class ticket_board::reader {
   ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
   ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
 
-  ROOST_FN std::uint64_t* word_at(const cursor& position) const {
-    return memory_.words + std::uint64_t{position.region} * plan_.region_words +
-           plan_.tickets.word_of(position.slot);
+  ROOST_FN std::uint64_t* word_at(const cursor& cursor) const {
+    return memory_.words + std::uint64_t{cursor.region} * plan_.region_words +
+           plan_.tickets.word_of(cursor.slot);
   }
   /// The lowest bit of a ticket in its word.
-  ROOST_FN std::uint32_t bit_of(const cursor& position) const {
-    return (position.slot - plan_.tickets.word_of(position.slot) * plan_.tickets.per_word) *
-           plan_.tickets.width;
+  ROOST_FN std::uint32_t bit_of(const cursor& cursor) const {
+    return (cursor.slot - plan_.tickets.word_of(cursor.slot) * plan_.tickets.per_word) * plan_.tickets.width;
   }
-  ROOST_FN std::uint64_t ticket_at(const cursor& position) const {
-    return shared::load(word_at(position)) >> bit_of(position) & plan_.tickets.mask();
+  ROOST_FN std::uint64_t ticket_at(const cursor& cursor) const {
+    return shared::load(word_at(cursor)) >> bit_of(cursor) & plan_.tickets.mask();
   }
-  ROOST_FN std::uint64_t slot_at(const cursor& position) const {
-    return std::uint64_t{position.region} * plan_.region_slots + position.slot;
+  ROOST_FN std::uint64_t slot_at(const cursor& cursor) const {
+    return std::uint64_t{cursor.region} * plan_.region_slots + cursor.slot;
   }
-  ROOST_FN bool occupied_at(const cursor& position) const { return is_there(ticket_at(position)); }
-  ROOST_FN bool erased_at(const cursor& position) const { return is_erased(ticket_at(position)); }
+  ROOST_FN bool occupied_at(const cursor& cursor) const { return is_there(ticket_at(cursor)); }
+  ROOST_FN bool erased_at(const cursor& cursor) const { return is_erased(ticket_at(cursor)); }
   ROOST_FN cursor cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
     const auto rest = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
-    return {0, region, 0, 0, 0, rest, 0};
+    return {.home = 0, .region = region, .distance = 0, .start = 0, .stride = 0, .slot = rest, .step = 0};
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
     if (slot - memory_.staged_first < memory_.staged_slots)
       return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
-  ROOST_FN item* body_at(const cursor& position) const { return body_of_slot(slot_at(position)); }
+  ROOST_FN item* body_at(const cursor& cursor) const { return body_of_slot(slot_at(cursor)); }
   ROOST_FN std::uint32_t* guard_of(const hashes& hash) const {
     return memory_.guards + (static_cast<std::uint32_t>(hash.second >> 8) & (plan_.guards - 1));
   }
@@ -530,34 +536,34 @@ class ticket_board::reader {
   }
 
   /// Whether the body of a slot that has one has a given key.
-  ROOST_FN bool holds(const cursor& position, const Key& key) const {
-    observe(position);
-    return same_key(key_of(body_at(position)), key);
+  ROOST_FN bool holds(const cursor& cursor, const Key& key) const {
+    observe(cursor);
+    return same_key(key_of(body_at(cursor)), key);
   }
 
   /// Orders reading a ticket before reading its body. A second load with acquire order is cheaper than
   /// acquire loads of every ticket, or a fence.
-  ROOST_FN void observe(const cursor& position) const {
-    if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(position)));
+  ROOST_FN void observe(const cursor& cursor) const {
+    if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(cursor)));
   }
 
   /// Whether a slot belongs to the key; if so, also its value, or nothing if the key has been erased since. A
   /// value of one word is right as read if the key is still present then; larger values need the guard.
-  ROOST_FN bool read(const cursor& position, const Key& key, const hashes& hash, found<Value>& result) const {
+  ROOST_FN bool read(const cursor& cursor, const Key& key, const hashes& hash, found<Value>& result) const {
     Value value;
     if (memory_.at_rest) {
-      if (!load_if_of(body_at(position), key, value)) return false;
+      if (!load_if_of(body_at(cursor), key, value)) return false;
       result = found<Value>(value);
       return true;
     }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
-      observe(position);
-      if (!load_if_of<true>(body_at(position), key, value)) return false;
-      if (ticket_at(position) == hash.ticket) result = found<Value>(value);
+      observe(cursor);
+      if (!load_if_of<true>(body_at(cursor), key, value)) return false;
+      if (ticket_at(cursor) == hash.ticket) result = found<Value>(value);
       return true;
     }
     std::uint32_t* const guard = guard_of(hash);
-    const item* const stored = body_at(position);
+    const item* const stored = body_at(cursor);
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
       const std::uint32_t before = shared::load(guard);
       detail::observe(stored);  // the body to which ticket and guard refer
@@ -569,11 +575,11 @@ class ticket_board::reader {
       }
       // If writers leave no gap, a reader waits for its turn like a writer.
       const auto take_value = [&] {
-        if (ticket_at(position) == hash.ticket) result = found<Value>(value_of(stored));
+        if (ticket_at(cursor) == hash.ticket) result = found<Value>(value_of(stored));
       };
       if (pause > 4096 && hold(guard, take_value)) return true;
       shared::wait(pause);
-      if (ticket_at(position) != hash.ticket) return true;
+      if (ticket_at(cursor) != hash.ticket) return true;
     }
   }
 
@@ -639,10 +645,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Erases a key; false if it is absent. Its slot is available to this key only, until the next bulk insert.
   ROOST_FN bool erase(const Key& key) const {
     bool result = false;
-    look(key, [&](const cursor& position) {
-      const std::uint32_t bit = bit_of(position);
-      result = (detail::fetch_or(*word_at(position), shape::available << bit) >> bit & shape::available) == 0;
-      auto& flags = memory_.heads[position.region].flags;
+    look(key, [&](const cursor& cursor) {
+      const std::uint32_t bit = bit_of(cursor);
+      result = (detail::fetch_or(*word_at(cursor), shape::available << bit) >> bit & shape::available) == 0;
+      auto& flags = memory_.heads[cursor.region].flags;
       if (result && (shared::load(&flags) & region_head::packed) != 0)
         detail::fetch_and(flags, ~std::uint32_t{region_head::packed});
     });
@@ -704,12 +710,12 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN cursor first_step(const Key& key) const { return cursor_of(hashes_of(key)); }
   /// Tries the next slot of a probe sequence: true if it is now reserved, or if the whole table has no slot.
   template <class Mode>
-  ROOST_FN bool reserve(cursor& position) const {
-    return reserve<Mode>(position, reserved());
+  ROOST_FN bool reserve(cursor& cursor) const {
+    return reserve<Mode>(cursor, reserved());
   }
   /// Stores the pair in the slot that reserve() has found.
-  ROOST_FN insertion fill(const cursor& position, const Key& key, const Value& value) const {
-    return fill(position, hashes_of(key), key, value);
+  ROOST_FN insertion fill(const cursor& cursor, const Key& key, const Value& value) const {
+    return fill(cursor, hashes_of(key), key, value);
   }
 
   // The building blocks of a sweep, during which nothing else may run.
@@ -720,11 +726,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   template <class Visit>
   ROOST_FN std::uint32_t walk_to(const cursor& last, const Visit& visit) const {
     observe(last);
-    cursor position = cursor_of(hashes_of(base::key_of(body_at(last))));
-    position.region = last.region;
-    while (position.slot != last.slot && position.step < plan_.region_slots && visit(position))
-      pass(position);
-    return position.step;
+    auto cursor = cursor_of(hashes_of(base::key_of(body_at(last))));
+    cursor.region = last.region;
+    while (cursor.slot != last.slot && cursor.step < plan_.region_slots && visit(cursor)) pass(cursor);
+    return cursor.step;
   }
   /// Moves the body of a slot to the slot of an erased key; false if another thread was faster.
   ROOST_FN bool move(const cursor& source, const cursor& target) const {
@@ -762,21 +767,21 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
                                  const Change& change) const {
     bool present = false, own = false, room = false;
     cursor target = cursor_of(hash);
-    follow(target, [&](const cursor& position, std::uint64_t ticket) {
+    follow(target, [&](const cursor& cursor, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
-        if (!room) target = position;
+        if (!room) target = cursor;
         room = true;
         return true;
       }
-      if (ticket == hash.ticket && holds(position, key)) {
-        change.change(body_at(position), value);
+      if (ticket == hash.ticket && holds(cursor, key)) {
+        change.change(body_at(cursor), value);
         present = true;
         return true;
       }
       if (!room && base::is_erased(ticket)) {
-        own = !Mode::reuses && ticket == (hash.ticket | shape::available) && holds(position, key);
+        own = !Mode::reuses && ticket == (hash.ticket | shape::available) && holds(cursor, key);
         room = own || Mode::reuses;
-        if (room) target = position;
+        if (room) target = cursor;
       }
       return false;
     });
@@ -792,13 +797,13 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return insertion::inserted;
   }
 
-  /// Stores a pair in the first available slot of its key's probe sequence, from `position` on. At once: the
+  /// Stores a pair in the first available slot of its key's probe sequence, from `cursor` on. At once: the
   /// ticket announces the body before it is written, since no thread reads bodies.
   template <class Mode, bool AtOnce = false>
-  ROOST_FN insertion settle(cursor position, const hashes& hash, const Key& key, const Value& value) const {
-    while (!reserve<Mode>(position, AtOnce ? hash.ticket : reserved())) {
+  ROOST_FN insertion settle(cursor cursor, const hashes& hash, const Key& key, const Value& value) const {
+    while (!reserve<Mode>(cursor, AtOnce ? hash.ticket : reserved())) {
     }
-    return fill<AtOnce>(position, hash, key, value);
+    return fill<AtOnce>(cursor, hash, key, value);
   }
 
   /// A ticket that has no body and info bits yet; announce() clears its bits.
@@ -814,20 +819,20 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <class Mode>
-  ROOST_FN bool reserve(cursor& position, std::uint64_t ticket) const {
-    if (position.distance == plan_.regions) return true;
-    const taking now = take<Mode>(position, ticket);
+  ROOST_FN bool reserve(cursor& cursor, std::uint64_t ticket) const {
+    if (cursor.distance == plan_.regions) return true;
+    const taking now = take<Mode>(cursor, ticket);
     if (now.is_available) return now.is_done;
-    pass(position);
-    const bool all_seen = position.step == plan_.region_slots;
-    if (!all_seen && position.step % base::patience != 0) return false;
-    auto& flags = memory_.heads[position.region].flags;
+    pass(cursor);
+    const bool all_seen = cursor.step == plan_.region_slots;
+    if (!all_seen && cursor.step % base::patience != 0) return false;
+    auto& flags = memory_.heads[cursor.region].flags;
     if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
     if (all_seen || (shared::load(&flags) & Mode::no_room) != 0) {
       do {
-        stays<Mode>() ? static_cast<void>(position.distance = plan_.regions) : leave_region(position);
-      } while (position.distance < plan_.regions &&
-               (shared::load(&memory_.heads[position.region].flags) & Mode::no_room) != 0);
+        stays<Mode>() ? static_cast<void>(cursor.distance = plan_.regions) : leave_region(cursor);
+      } while (cursor.distance < plan_.regions &&
+               (shared::load(&memory_.heads[cursor.region].flags) & Mode::no_room) != 0);
     }
     return false;
   }
@@ -839,9 +844,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     bool is_done;  // if false although the slot is available: another ticket in the same word has changed
   };
   template <class Mode>
-  ROOST_FN taking take(const cursor& position, std::uint64_t ticket) const {
-    std::uint64_t* const word = word_at(position);
-    const std::uint32_t bit = bit_of(position);
+  ROOST_FN taking take(const cursor& cursor, std::uint64_t ticket) const {
+    std::uint64_t* const word = word_at(cursor);
+    const std::uint32_t bit = bit_of(cursor);
     const std::uint64_t seen = shared::load(word);
     const std::uint64_t next = (seen & ~(plan_.tickets.mask() << bit)) | ticket << bit;
     const bool is_available =
@@ -850,22 +855,22 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <bool Announced = false>
-  ROOST_FN insertion fill(const cursor& position, const hashes& hash, const Key& key,
+  ROOST_FN insertion fill(const cursor& cursor, const hashes& hash, const Key& key,
                           const Value& value) const {
-    if (position.distance == plan_.regions) return insertion::full;
-    item* const target = body_at(position);
+    if (cursor.distance == plan_.regions) return insertion::full;
+    item* const target = body_at(cursor);
     write_body(target, item{key, value});
-    if (position.step >= base::patience)
-      detail::fetch_max(memory_.heads[position.region].longest, position.step + 1);
-    if (position.distance != 0) detail::fetch_max(memory_.heads[position.home].far, position.distance);
-    if (!Announced) announce(position, hash.ticket);
+    if (cursor.step >= base::patience)
+      detail::fetch_max(memory_.heads[cursor.region].longest, cursor.step + 1);
+    if (cursor.distance != 0) detail::fetch_max(memory_.heads[cursor.home].far, cursor.distance);
+    if (!Announced) announce(cursor, hash.ticket);
     return insertion::inserted;
   }
 
   /// Announces the body of a reserved slot.
-  ROOST_FN void announce(const cursor& position, std::uint64_t ticket) const {
+  ROOST_FN void announce(const cursor& cursor, std::uint64_t ticket) const {
     const std::uint64_t cleared = ~ticket & plan_.tickets.mask() & ~shape::available;
-    shared::clear_release(word_at(position), cleared << bit_of(position));
+    shared::clear_release(word_at(cursor), cleared << bit_of(cursor));
   }
 
   /// Writes a body that no other thread sees yet. 16 bytes at a time if the type allows it: a write to host
