@@ -356,6 +356,18 @@ TEST(aggregates_calls, of_keys_of_one_region) {
   check_functions(keys, std::vector<u32>(keys.size(), 5), {}, roost::plus());
 }
 
+TEST(aggregates_calls, of_a_frequent_key_that_the_sample_misses) {
+  // Its region overflows after the values of another one, which the sample shows, have been added up.
+  constexpr u32 step = 8, n = step * roost::detail::group_tuning<roost::cuda>::sample;
+  std::vector<u32> keys(n), values(n);
+  for (u32 i = 0; i < n; ++i) {
+    const bool is_sampled = i % step == roost::mix64(i / step) % step;
+    keys[i] = !is_sampled ? 1 : i / step % 2 == 0 ? 2 : i + 3;
+    values[i] = i;
+  }
+  check_functions(keys, values, {}, roost::plus(), roost::maximum());
+}
+
 TEST(aggregates_calls, keep_the_sign_of_zero_and_what_a_NaN_does) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const std::size_t n : {100, 40000}) {
@@ -366,6 +378,8 @@ TEST(aggregates_calls, keep_the_sign_of_zero_and_what_a_NaN_does) {
       check_functions(keys, values, {}, roost::minimum(), roost::maximum());
       values[n / 2] = special;
       check_functions(keys, values, {}, roost::minimum(), roost::maximum());
+      if (special == 0)
+        check_functions(keys, values, {.order = roost::value_order::any}, roost::plus(), roost::minimum());
     }
   }
 }
