@@ -131,6 +131,7 @@ class slot_table {
   void reserve(const Place& place, std::size_t n, const companion& along = {}) {
     count_slots(place);
     if (n <= most_->live || n - most_->live <= room()) return along ? along(table()) : void();
+    if (static_cast<double>(n) <= limit() && move(place, {}, false, along)) return;  // without erased keys
     move_to(place, std::max(static_cast<double>(n), limit()), false, along);
   }
 
