@@ -770,8 +770,8 @@ probing::plan probing::make_plan_within(std::size_t bytes, std::uint64_t seed) {
   using bucket = typename probing::table<Place, Key, Value>::bucket;
   const std::size_t buckets = bytes / sizeof(bucket);
   if (buckets < sections)
-    detail::raise<invalid_argument>(
-        {"roost::concurrent_map: ", bytes, " bytes of storage; give ", sections * sizeof(bucket), " at least"});
+    detail::raise<invalid_argument>({"roost::concurrent_map: ", bytes, " bytes of storage; give ",
+                                     sections * sizeof(bucket), " at least"});
   plan p{};
   p.regions = sections * static_cast<std::uint32_t>(detail::ceil_div(
                              buckets * sizeof(bucket) / sections, detail::build_tuning<Place>::region_bytes));
@@ -789,7 +789,8 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   const double buckets = slots / bucket_slots;
   const double regions = std::ceil(buckets * sizeof(typename table::bucket) / sections /
                                    detail::build_tuning<Place>::region_bytes);
-  detail::check_table_bytes(buckets * sizeof(typename table::bucket), sections * regions, "roost::concurrent_map");
+  detail::check_table_bytes(buckets * sizeof(typename table::bucket), sections * regions,
+                            "roost::concurrent_map");
   plan p{};
   p.regions = sections * static_cast<std::uint32_t>(std::max(1.0, regions));
   p.seed = seed;
