@@ -29,8 +29,8 @@ std::vector<Key> keys_of(Key least, u64 count, std::size_t n) {
   std::mt19937_64 random(count + n);
   std::vector<Key> keys(n);
   for (Key& key : keys) key = static_cast<Key>(static_cast<u64>(least) + random() % count);
-  keys[n / 3] = least;
-  keys[n / 2] = static_cast<Key>(static_cast<u64>(least) + count - 1);
+  keys.front() = least;
+  keys.back() = static_cast<Key>(static_cast<u64>(least) + count - 1);
   return keys;
 }
 
