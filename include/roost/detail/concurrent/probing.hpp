@@ -139,8 +139,7 @@ struct probing::slot_word {
   }
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map exists
-/// and is not rehashed. Any number of threads may call them while others change the table.
+/// The lookups of a table: see concurrent_reader.
 template <class Place, class Key, class Value>
 class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, Value> {
   using base = lookups<reader, Key, Value>;
@@ -492,9 +491,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   plan plan_;
 };
 
-/// Returned by concurrent_map::ref(): lookups and changes of single keys, from any number of threads of
-/// kernels and of the host at once. Each operation is linearizable and lock-free. Trivially copyable; valid
-/// while its map exists and is not rehashed.
+/// Lookups and changes of single keys: see concurrent_ref.
 template <class Place, class Key, class Value>
 class probing::table : public probing::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;

@@ -2,6 +2,7 @@
 
 #include "roost/detail/frozen/region_build.hpp"
 #include "roost/detail/table/ref.hpp"
+#include "roost/frozen_options.hpp"
 
 // How to write a layout of frozen_map and frozen_set: this file says what it must have, and bucketed.hpp is
 // the one to begin with. A layout is a struct of types, without members. A build uses them in this order:

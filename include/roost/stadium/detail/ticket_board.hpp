@@ -263,8 +263,7 @@ struct ticket_board {
   class table;
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map exists
-/// and is not rehashed. Any number of threads may call them while others change the table.
+/// The lookups of a table: see stadium_reader.
 template <class Place, class Key, class Value>
 class ticket_board::reader {
  public:
@@ -593,10 +592,7 @@ class ticket_board::reader {
   plan plan_;
 };
 
-/// Returned by stadium_map::ref(): lookups and changes of single keys, from any number of threads of kernels
-/// and of the host at once. Each operation is linearizable. Lookups of absent keys, erase and insert_new are
-/// lock-free; the others wait for threads that are changing a key of the same guard. Trivially copyable;
-/// valid while its map exists and is not rehashed.
+/// Lookups and changes of single keys: see stadium_ref.
 template <class Place, class Key, class Value>
 class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
