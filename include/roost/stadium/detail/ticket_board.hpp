@@ -160,18 +160,14 @@ struct ticket_board {
     std::uint32_t magic, shift;  // i / per_word == i * magic >> shift for i < 2^31
 
     static shape of(int ticket_bits) {
-      switch (ticket_bits) {
-        case 1:
-          return {2, 32, 0x80000000u, 36};
-        case 2:
-          return {3, 21, 3272356036u, 36};
-        case 4:
-          return {5, 12, 2863311531u, 35};
-        case 8:
-          return {9, 7, 2454267027u, 34};
+      if (ticket_bits != 1 && ticket_bits != 2 && ticket_bits != 4 && ticket_bits != 8) {
+        detail::raise<invalid_argument>(
+            {"roost::ticket_board: tickets of ", ticket_bits, " bits; give 1, 2, 4 or 8"});
       }
-      detail::raise<invalid_argument>(
-          {"roost::ticket_board: tickets of ", ticket_bits, " bits; give 1, 2, 4 or 8"});
+      const auto width = static_cast<std::uint32_t>(ticket_bits) + 1, per_word = 64 / width,
+                 shift = 31 + static_cast<std::uint32_t>(std::bit_width(per_word - 1));
+      const std::uint64_t magic = detail::ceil_div<std::uint64_t>(std::uint64_t{1} << shift, per_word);
+      return {width, per_word, static_cast<std::uint32_t>(magic), shift};
     }
     ROOST_FN std::uint32_t word_of(std::uint32_t i) const {
       return static_cast<std::uint32_t>(std::uint64_t{i} * magic >> shift);
