@@ -150,9 +150,19 @@ struct ticket_board {
   static constexpr const char* name = "ticket_board";
   using shared = detail::shared_access;
 
-  /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had
-  /// no body yet (the inverse of the paper's access bit). Above: info bits of the key's hash. Slots that were
-  /// never used have all bits set.
+  /// Tickets in words of the board. With ticket_bits = 4, twelve of 5 bits (with 8, seven of 9):
+  ///
+  ///     bit 63  60          55          5          0
+  ///         | - | ticket 11 | ... | ... | ticket 0 |
+  ///
+  ///     bit 4        2         1           0
+  ///         | info bits | no body | available |
+  ///         | of a hash |    0    |     0     |   a pair: read if these are the bits of the key
+  ///         | of a hash |    0    |     1     |   erased: only the key of the body returns to it
+  ///         |    111    |    1    |     0     |   reserved: the body is being written
+  ///         |    111    |    1    |     1     |   never used: a lookup ends here
+  ///
+  /// (`no body` is the inverse of the paper's access bit, so that one AND announces a body.)
   struct shape {
     static constexpr std::uint64_t available = 1, no_body = 2;
     std::uint32_t width;  // of a ticket: the paper's ticket, and the access bit
