@@ -134,7 +134,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
 
   static constexpr detail::bulk_drivers drivers{};
 
-  struct lookup {
+  struct cursor {
     Key key;
     std::uint32_t region, seed, subtable;
     item here;  // the slot that was read
@@ -145,32 +145,32 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return f(none());
   }
 
-  ROOST_FN lookup start(const Key& key) const {
+  ROOST_FN cursor start(const Key& key) const {
     const std::uint32_t region = region_of_(key);
     return {key, region, seeds_[region], 0, {}};
   }
 
-  ROOST_FN void read(none, lookup& position) const { position.here = slots_[slot_of_try(position)]; }
+  ROOST_FN void read(none, cursor& cursor) const { cursor.here = slots_[slot_of_try(cursor)]; }
 
-  ROOST_FN int match(none, const lookup& position) const {
-    return same_key(position.here.key, position.key) ? 0 : -1;
+  ROOST_FN int match(none, const cursor& cursor) const {
+    return same_key(cursor.here.key, cursor.key) ? 0 : -1;
   }
 
-  ROOST_FN void take(none, const lookup& position, int, hit& result) const {
+  ROOST_FN void take(none, const cursor& cursor, int, hit& result) const {
     if constexpr (detail::is_large_value<Value>) {
-      result = {none(), slot_of_try(position), position.subtable + 1};
+      result = {none(), slot_of_try(cursor), cursor.subtable + 1};
     } else {
-      result = {detail::value_of(position.here), slot_of_try(position), position.subtable + 1};
+      result = {detail::value_of(cursor.here), slot_of_try(cursor), cursor.subtable + 1};
     }
   }
 
-  ROOST_FN bool passed(none, const lookup&) const { return true; }
+  ROOST_FN bool passed(none, const cursor&) const { return true; }
 
-  ROOST_FN bool goes_on(none, lookup& position, hit&) const { return ++position.subtable < 3; }
+  ROOST_FN bool goes_on(none, cursor& cursor, hit&) const { return ++cursor.subtable < 3; }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor& cursor) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(slots_ + slot_of_try(position));
+    __builtin_prefetch(slots_ + slot_of_try(cursor));
 #endif
   }
 
@@ -182,9 +182,8 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return (std::uint64_t{subtable} * region_of_.regions + region) * subtable_slots + s;
   }
 
-  ROOST_FN std::uint64_t slot_of_try(const lookup& position) const {
-    return slot(position.region, position.subtable,
-                slot_in_subtable(position.key, position.subtable, position.seed));
+  ROOST_FN std::uint64_t slot_of_try(const cursor& cursor) const {
+    return slot(cursor.region, cursor.subtable, slot_in_subtable(cursor.key, cursor.subtable, cursor.seed));
   }
 
   item* slots_;
@@ -266,18 +265,17 @@ struct cuckoo::builder {
     }
 
     constexpr int per_worker = static_cast<int>(region_most) / Team::size;
-    Key key[per_worker];
-    std::uint32_t number[per_worker];
+    keys_of_worker<per_worker> mine;
     detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
-      number[held] = copies ? parts.number[i] : static_cast<std::uint32_t>(i);
-      key[held] = items[number[held]].key;
+      mine.number[held] = copies ? parts.number[i] : static_cast<std::uint32_t>(i);
+      mine.key[held] = items[mine.number[held]].key;
     });
 
     constexpr std::uint32_t seeds_most = 64;
     for (std::uint32_t attempt = 0; attempt < seeds_most; ++attempt) {
       std::uint32_t seed = mix32(region, mix32(attempt)) & ~ours;
       if (attempt >= 8) seed |= ours;
-      const int rounds = try_seed<per_worker>(team, items, n, key, number, seed, parts);
+      const int rounds = try_seed(team, items, n, mine, seed, parts);
       if (rounds == 0) continue;
       write(team, region, items, seed, parts);
       if (team.rank() == 0) {
@@ -300,7 +298,7 @@ struct cuckoo::builder {
     const bool fit = detail::claim_each(team, count, parts.different, [&](std::uint32_t i) {
       const auto start =
           static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
-      return detail::claim_slot(team, parts.owner, claims, start, items, i, claims, [](std::uint32_t) {});
+      return detail::claim_slot(team, {parts.owner, claims, start, claims}, items, i, [](std::uint32_t) {});
     });
     n = *parts.different;
     if (!fit || n > region_most) return false;
@@ -314,10 +312,18 @@ struct cuckoo::builder {
     return true;
   }
 
+  /// Some of a region's keys, and the numbers of their items.
+  template <int PerWorker>
+  struct keys_of_worker {
+    Key key[PerWorker];
+    std::uint32_t number[PerWorker];
+  };
+
   /// The paper's rounds: returns their number, or 0 for too many.
   template <int PerWorker, class Team>
-  ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n, const Key* key,
-                               const std::uint32_t* number, std::uint32_t seed, const pieces& parts) {
+  ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n,
+                               const keys_of_worker<PerWorker>& mine, std::uint32_t seed,
+                               const pieces& parts) {
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) { parts.slot[s] = detail::no_owner; });
     if (team.rank() == 0) *parts.placed = 0;
     std::uint32_t position[PerWorker];  // the slot of an item, or nowhere
@@ -327,14 +333,15 @@ struct cuckoo::builder {
       const auto subtable = static_cast<std::uint32_t>(step % 3);
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         if (position[held] != nowhere) return;
-        position[held] = subtable * subtable_slots + slot_in_subtable(key[held], subtable, seed);
-        team.exchange(parts.slot[position[held]], number[held]);  // the last item written stays
+        position[held] = subtable * subtable_slots + slot_in_subtable(mine.key[held], subtable, seed);
+        team.exchange(parts.slot[position[held]], mine.number[held]);  // the last item written stays
       });
       team.sync();
       bool homeless = false;
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         const std::uint32_t there = parts.slot[position[held]];
-        if (there == number[held] || same_key(items[there].key, key[held])) return;  // one stands for all
+        if (there == mine.number[held] || same_key(items[there].key, mine.key[held]))
+          return;  // one stands for all
         position[held] = nowhere;
         homeless = true;
       });

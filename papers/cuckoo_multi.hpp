@@ -220,8 +220,7 @@ struct built_cuckoo_runs {
                           attempt};
       place.fill(counted.data(), 0, counted.bytes());
       const auto regions =
-          detail::partitioner<Place, pair<Key, Value>>(place, plan.regions, room::exact, nullptr)
-              .run(source, plan.region_of);
+          detail::partitioner<Place, pair<Key, Value>>(place, plan.regions).run(source, plan.region_of);
       const kernel fill{b.ref(),
                         {regions.items(), regions.begins(), regions.ends(), counted.data()},
                         rest.data(),

@@ -90,7 +90,7 @@ void measure_partition(const Place& place, const settings& options, std::size_t 
   measure_split<Place, Key, Value>(
       place, options, n, "partition", false,
       [&](const array<Key, Place>& keys, const array<Value, Place>& values) {
-        return detail::partitioner<Place, item>(place, partition_regions, room::slack, overflowed.data())
+        return detail::partitioner<Place, item>(place, partition_regions, {room::slack, overflowed.data()})
             .run(detail::zip_checked(keys, values, "partition"), detail::leading_bits{0, partition_regions});
       });
   measure_split<Place, Key, Value>(place, options, n, "partition_stable", true,

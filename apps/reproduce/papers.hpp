@@ -332,7 +332,7 @@ class voxels_trial {
     const auto plan = cuckoo::make_plan<Place, u32, u32>(n_, {}, attempt);
     std::optional<partitioned<pair<u32, u32>, Place>> regions;
     t.partition = time_build(regions, [&] {
-      detail::partitioner<Place, pair<u32, u32>> split(place_, plan.regions, room::exact, nullptr);
+      detail::partitioner<Place, pair<u32, u32>> split(place_, plan.regions);
       regions.emplace(split.run(detail::zip_checked(keys(), values(), "partition"), plan.region_of));
     });
     using builder = cuckoo::builder<Place, u32, u32>;

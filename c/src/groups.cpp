@@ -1,22 +1,13 @@
 #include "numbers.hpp"
 #include "operations.hpp"
 #include "roost/group_by.hpp"
+#include "take.hpp"
 
 // Groups, and values combined by group.
 
 namespace roost::c {
 namespace {
 
-struct product {
-  template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-    } else {
-      return a * b;
-    }
-  }
-};
 /// NaN if there is one.
 struct least {
   ROOST_FN double operator()(const double& a, const double& b) const { return a != a || a < b ? a : b; }
@@ -98,16 +89,15 @@ struct reduction {
   std::string format;
   value_of_row::as how = value_of_row::as::same;
   bool is_float = false;
+  bool divides = false;  // sums by counts
 };
-
-std::string format_of(column_type type) {
-  constexpr const char* formats[] = {"c", "s", "i", "l", "b", "C", "S", "I", "L", "f", "g"};
-  return formats[static_cast<std::size_t>(type)];
-}
 
 reduction reduction_of(const ArrowSchema& schema, const arrow_type& type, int how) {
   using enum column_type;
   using as = value_of_row::as;
+  if (how < ROOST_SUM || how > ROOST_COUNT) {
+    detail::raise<invalid_argument>({"roost: how is ", how, "; give one of the constants of roost.h"});
+  }
   if (how == ROOST_COUNT) return {i8, i8, "l", as::one};
   const bool is_time = type.meaning.starts_with("t") && type.meaning != "texts";
   const bool is_length = type.meaning.starts_with("tD");
@@ -123,7 +113,7 @@ reduction reduction_of(const ArrowSchema& schema, const arrow_type& type, int ho
   }
   const bool is_float = type.number >= f4, is_unsigned = type.number > b1 && !is_float;
   if (how == ROOST_ANY || how == ROOST_ALL) return {type.number, b1, "b", as::not_zero};
-  if (how == ROOST_MEAN) return {f8, f8, "g", as::same, true};
+  if (how == ROOST_MEAN) return {f8, f8, "g", as::same, true, true};
   const std::string format = is_time ? type.meaning : format_of(type.number);
   const as order = type.number == u8 && is_extreme ? as::unsigned_order : as::same;
   if (is_extreme || is_float) return {type.number, type.number, format, order, is_float};
@@ -159,14 +149,21 @@ class groups final : public roost_groups {
 
  private:
   template <class T, class F>
-  void combine(const Place& place, const key_column& values, const reduction& what, bool divides, const F& f,
-               void* to, bool* valid) const {
+  void combine(const Place& place, const key_column& values, const reduction& what, const F& f, void* to,
+               bool* valid) const {
     const auto none = static_cast<std::uint32_t>(size());
     const computed keys(rows_.numbers.size(), group_of_row{rows_.numbers.data(), values.valid, none});
     const computed from(rows_.numbers.size(), value_as<T>{{values.values, values.type, what.how}});
-    const auto all = group_by(place, keys, from, f, {.counts = divides});
-    place.for_each(all.size(), put_result<T>{all.keys.data(), all.values.data(), all.counts.data(), size(),
-                                             what.result, what.how, divides, to, valid});
+    const auto all = group_by(place, keys, from, f, {.counts = what.divides});
+    place.for_each(all.size(), put_result<T>{.groups = all.keys.data(),
+                                             .from = all.values.data(),
+                                             .counts = all.counts.data(),
+                                             .n = size(),
+                                             .type = what.result,
+                                             .how = what.how,
+                                             .divides = what.divides,
+                                             .to = to,
+                                             .valid = valid});
     place.synchronize();
   }
   void combine(const Place& place, const key_column& values, const reduction& what, int how, void* to,
@@ -184,15 +181,15 @@ void groups<Place>::combine(const Place& place, const key_column& values, const 
   const bool is_least = how == ROOST_MIN || how == ROOST_ALL,
              is_greatest = how == ROOST_MAX || how == ROOST_ANY;
   if (what.is_float) {
-    if (is_least) return combine<double>(place, values, what, false, least(), to, valid);
-    if (is_greatest) return combine<double>(place, values, what, false, greatest(), to, valid);
-    if (how == ROOST_PRODUCT) return combine<double>(place, values, what, false, product(), to, valid);
-    return combine<double>(place, values, what, how == ROOST_MEAN, plus(), to, valid);
+    if (is_least) return combine<double>(place, values, what, least(), to, valid);
+    if (is_greatest) return combine<double>(place, values, what, greatest(), to, valid);
+    if (how == ROOST_PRODUCT) return combine<double>(place, values, what, multiplies(), to, valid);
+    return combine<double>(place, values, what, plus(), to, valid);
   }
-  if (is_least) return combine<word>(place, values, what, false, minimum(), to, valid);
-  if (is_greatest) return combine<word>(place, values, what, false, maximum(), to, valid);
-  if (how == ROOST_PRODUCT) return combine<word>(place, values, what, false, product(), to, valid);
-  combine<word>(place, values, what, false, plus(), to, valid);
+  if (is_least) return combine<word>(place, values, what, minimum(), to, valid);
+  if (is_greatest) return combine<word>(place, values, what, maximum(), to, valid);
+  if (how == ROOST_PRODUCT) return combine<word>(place, values, what, multiplies(), to, valid);
+  combine<word>(place, values, what, plus(), to, valid);
 }
 
 template <class Place>

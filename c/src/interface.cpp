@@ -276,7 +276,6 @@ roost_status roost_groups_reduce(const roost_groups* groups, const roost_table* 
                                  ArrowSchema* schema, ArrowDeviceArray* result) {
   return guarded([&] {
     expect_given(groups, values, schema, result);
-    expect_choice(how, ROOST_COUNT, "how");
     expect(groups->device == values->device, "values in memory of another device than the keys; copy them");
     groups->reduce(*values, how, schema, result);
   });

@@ -8,6 +8,13 @@
 
 namespace roost::c {
 
+/// Arrow's format of a type of numbers.
+inline std::string format_of(column_type type) {
+  constexpr std::string_view letters = "bcsilCSILfg";
+  const auto is_of = [&](const char& letter) { return detail::arrow_format_of({&letter, 1}).number == type; };
+  return {*std::ranges::find_if(letters, is_of)};
+}
+
 /// The wanted row; -1: none.
 struct wanted_row {
   const std::int64_t* rows;

@@ -50,7 +50,7 @@ HEADERS = {  # the public headers, as the C++ reference lists them
     "Distinct keys, sums and joins": "two_way_index group_by join",
     "Rows of columns, and texts": "columns texts string_index arrow",
     "Tables of any size": "stadium_map stadium_file stadium_options",
-    "Rows that are learned": "embedding_table embedding_options gather_rows",
+    "Trainable embedding tables": "embedding_table embedding_options gather_rows",
     "Voxels": "coordinate_index kernel_map sparse_conv sparse_options",
     "Several GPUs and processes": "shards gpus rank sharded_map sharded_set sharded_multimap sharded_index "
     "sharded_concurrent_map sharded_join sharded_file sharded_table",

@@ -163,8 +163,8 @@ class concurrent_map {
   template <class Queries, class Results>
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
                    bulk_options how = {}) const {
-    return detail::find_values(place, ref(), slots_.bytes(), queries, results, missing, how,
-                               "roost::concurrent_map::find");
+    return detail::bulk_lookups(place, ref(), slots_.bytes(), how)
+        .find_values(queries, results, missing, "roost::concurrent_map::find");
   }
 
   /// found[i] = whether queries[i] is present, as bool; if so, results[i] = its value. Other results are
@@ -173,22 +173,22 @@ class concurrent_map {
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found,
                    bulk_options how = {}) const {
-    return detail::find_values_there(place, ref(), slots_.bytes(), queries, results, found, how,
-                                     "roost::concurrent_map::find");
+    return detail::bulk_lookups(place, ref(), slots_.bytes(), how)
+        .find_values_there(queries, results, found, "roost::concurrent_map::find");
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
                        bulk_options how = {}) const {
-    return detail::find_contained(place, slots_.reader(), slots_.bytes(), queries, results, how,
-                                  "roost::concurrent_map::contains");
+    return detail::bulk_lookups(place, slots_.reader(), slots_.bytes(), how)
+        .find_contained(queries, results, "roost::concurrent_map::contains");
   }
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
-    return detail::count_all(place, slots_.reader(), slots_.bytes(), queries);
+    return detail::bulk_lookups(place, slots_.reader(), slots_.bytes()).count(queries);
   }
   /// The former name of count_found.
   template <class Queries>

@@ -171,8 +171,13 @@ class cuda {
 
   /// Waits for the mark of a word, which the last launch sets.
   void wait_for(const detail::pinned_word& word) const;
-  void start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes, void** arguments,
-             const char* what, bool waits = false) const;
+  struct grid {
+    std::size_t blocks;
+    int threads;
+    std::size_t shared_bytes = 0;
+    bool waits = false;  // blocks wait for each other
+  };
+  void start(const void* kernel, const grid& grid, void** arguments, const char* what) const;
 
   cudaStream_t stream_;
   device_memory_resource* memory_;

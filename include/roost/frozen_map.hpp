@@ -119,7 +119,7 @@ class frozen_map {
                    bulk_options how = {}) const {
     constexpr const char* where = "roost::frozen_map::find";
     if (!table_) return detail::find_no_values<Key>(place, queries, results, missing, where);
-    return detail::find_values(place, ref(), bytes(), queries, results, missing, how, where);
+    return detail::bulk_lookups(place, ref(), bytes(), how).find_values(queries, results, missing, where);
   }
 
   /// found[i] = whether queries[i] is present, as bool; if so, results[i] = its value. Other results are
@@ -130,7 +130,7 @@ class frozen_map {
                    bulk_options how = {}) const {
     constexpr const char* where = "roost::frozen_map::find";
     if (!table_) return detail::find_nothing<Key>(place, queries, found, where);
-    return detail::find_values_there(place, ref(), bytes(), queries, results, found, how, where);
+    return detail::bulk_lookups(place, ref(), bytes(), how).find_values_there(queries, results, found, where);
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
@@ -140,14 +140,14 @@ class frozen_map {
     constexpr const char* where =
         std::is_same_v<Value, none> ? "roost::frozen_set::contains" : "roost::frozen_map::contains";
     if (!table_) return detail::find_nothing<Key>(place, queries, results, where);
-    return detail::find_contained(place, ref(), bytes(), queries, results, how, where);
+    return detail::bulk_lookups(place, ref(), bytes(), how).find_contained(queries, results, where);
   }
 
   /// Returns how many of the queries are present. On the regional path it takes one byte of scratch memory
   /// per query more than contains(). Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
-    return table_ ? detail::count_all(place, ref(), bytes(), queries) : 0;
+    return table_ ? detail::bulk_lookups(place, ref(), bytes()).count(queries) : 0;
   }
 
   /// Writes all pairs, in no defined order, to memory of the place with room for size() of each

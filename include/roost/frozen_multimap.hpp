@@ -407,8 +407,9 @@ class frozen_multimap {
       const std::size_t others = !has_unique_keys() ? offsets_.bytes()
                                  : reads_value      ? values_.bytes()
                                                     : std::size_t{0};
-      return detail::probe_all(place, numbers_.ref(), numbers_.bytes() + others, queries, answer, how,
-                               detail::all_regions<Place>{.arrays = others == 0 ? 1u : 2u});
+      return detail::bulk_lookups(place, numbers_.ref(), numbers_.bytes() + others, how,
+                                  detail::all_regions<Place>{.arrays = others == 0 ? 1u : 2u})
+          .answer(queries, answer);
     }
     place.fill(results, 0, queries.size() * sizeof(*results));
     return {path::direct, 1, 0};

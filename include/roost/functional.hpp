@@ -21,6 +21,18 @@ struct plus {
     }
   }
 };
+/// The product. Products of integers wrap around, even of signed ones.
+struct multiplies {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using bits = std::common_type_t<unsigned, std::make_unsigned_t<T>>;  // int would overflow for 16 bits
+      return static_cast<T>(static_cast<bits>(a) * static_cast<bits>(b));
+    } else {
+      return static_cast<T>(a * b);
+    }
+  }
+};
 /// The smaller value; of equal values, the first.
 struct minimum {
   template <class T>

@@ -45,20 +45,20 @@ struct aggregated {
 ///     const auto all = roost::group_by(gpu, customers, amounts, both);
 ///     // all.values[0]: sums, all.values[1]: maxima
 ///
-/// `f`: plus, minimum, maximum, bit_and, bit_or, bit_xor, or any associative function of two values, which is
-/// copied to the place; or a std::tuple of such functions. Values are combined as in input order: how the
-/// calls of `f` are nested depends only on the number of values, so floating-point sums are reproducible,
-/// with any number of threads and on every place, unless value_order::any is requested. For means, divide
-/// values by counts, or call group_means. The results have the type of the values: sums of integers wrap
-/// around. To sum 4-byte integers in 8 bytes, pass the values as a roost::computed range. To combine several
-/// columns, make each value a struct, and `f` a function of two such structs; or number the keys once, with a
-/// two_way_index, and group by its indices.
+/// `f`: plus, multiplies, minimum, maximum, bit_and, bit_or, bit_xor, or any associative function of two
+/// values, which is copied to the place; or a std::tuple of such functions. Values are combined as in input
+/// order: how the calls of `f` are nested depends only on the number of values, so floating-point sums are
+/// reproducible, with any number of threads and on every place, unless value_order::any is requested. For
+/// means, divide values by counts, or call group_means. The results have the type of the values: sums and
+/// products of integers wrap around. To sum 4-byte integers in 8 bytes, pass the values as a roost::computed
+/// range. To combine several columns, make each value a struct, and `f` a function of two such structs; or
+/// number the keys once, with a two_way_index, and group by its indices.
 ///
-/// If the order cannot matter (the functions named above, of integers; minimum and maximum of floating-point
-/// numbers without NaN; with value_order::any also plus) and keys have up to 8 bytes, values are combined in
-/// tables as they are read: two or three passes over the batch, and the fewer keys, the faster. Otherwise
-/// this costs the build of a frozen_multimap without its table, and one read of the values. Synchronises.
-/// Throws invalid_argument, out_of_memory, build_error, device_error.
+/// If the order cannot matter (the functions named above except multiplies, of integers; minimum and maximum
+/// of floating-point numbers without NaN; with value_order::any also plus) and keys have up to 8 bytes,
+/// values are combined in tables as they are read: two or three passes over the batch, and the fewer keys,
+/// the faster. Otherwise this costs the build of a frozen_multimap without its table, and one read of the
+/// values. Synchronises. Throws invalid_argument, out_of_memory, build_error, device_error.
 template <class Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
               const group_options& options = {});

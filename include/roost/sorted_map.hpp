@@ -94,19 +94,21 @@ class sorted_map {
   /// Asynchronous on cuda.
   template <class Queries, class Results>
   void find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
-    detail::find_values(place, ref(), bytes(), queries, results, missing, {}, "roost::sorted_map::find");
+    detail::bulk_lookups(place, ref(), bytes())
+        .find_values(queries, results, missing, "roost::sorted_map::find");
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   void contains(const Place& place, const Queries& queries, Results&& results) const {
-    detail::find_contained(place, ref(), bytes(), queries, results, {}, "roost::sorted_map::contains");
+    detail::bulk_lookups(place, ref(), bytes())
+        .find_contained(queries, results, "roost::sorted_map::contains");
   }
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
-    return detail::count_all(place, ref(), bytes(), queries);
+    return detail::bulk_lookups(place, ref(), bytes()).count(queries);
   }
 
   /// All keys in ascending order, and their values in the same order, in memory of the place.

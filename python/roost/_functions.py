@@ -10,8 +10,6 @@ from ._keys.strings import StringKeys
 from ._keys.words import encode
 from ._options import check_rows, flag, integer, rows_type
 
-_ORDERS = {"first": 0, "any": 2}
-
 
 def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=None):
     """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each first occurs, the
@@ -22,7 +20,7 @@ def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=N
         return x.texts[first], first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
     index = index or by_rows
     keys, first, numbers, counted = library.module.unique(
-        library.place(), x.words, _ORDERS[order], index, inverse, counts, rows is INT64, missing
+        library.place(), x.words, order == "first", index, inverse, counts, rows is INT64, missing
     )
     first = library.adopt(first, rows) if index else None
     if by_rows:
@@ -191,7 +189,6 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     return ~found if invert else found
 
 
-_JOINS = {"inner": 0, "left": 1, "semi": 2, "anti": 3}  # as C++ has them
 _HOW = ("inner", "left", "right", "outer", "semi", "anti")
 
 
@@ -249,7 +246,7 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
 
     def rows_of(one, other, kind):
         try:
-            l, r = library.module.join(library.place(), one.words, other.words, _JOINS[kind], rows is INT64)
+            l, r = library.module.join(library.place(), one.words, other.words, kind, rows is INT64)
         except MemoryError as error:  # C++ says who lacks how much; what to do
             lacking = str(error).partition(": ")[2].partition("; ")[0] or "no memory"
             raise MemoryError(f"{what}: {lacking}; pass fewer rows at once") from error

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 
+from . import _host
 from ._arrays.arrow import DeviceColumn, pack_bits
 from ._arrays.exact import plural, shown, whole_floats
 from ._arrays.frames import (
@@ -34,7 +35,6 @@ from ._keys.strings import StringKeys, Texts
 from ._keys.words import keys_of
 from ._options import check_rows, flag, whole_number
 
-_REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
 _SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
 # Results for any values; for comparable ones; for dates and durations. Numbers have all results.
 _OF_ANY = ("count", "first", "last")
@@ -46,7 +46,7 @@ _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _ADVICE = "convert them, or pass one dimension of numbers"
 _OPTIONS = {"quantile": "q", "var": "ddof", "std": "ddof", "cov": "ddof"}
-_IN_AGG = (*_REDUCTIONS, *_OF_ANY[1:], "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
+_IN_AGG = (*_host.reductions, *_OF_ANY[1:], "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
 
 
 class _Values:
@@ -650,7 +650,7 @@ class GroupBy:
             return self.count()
         home = self._library
         _, nothing = home.output(self._n, UINT8)  # not read
-        counts, _ = self._groups.reduce(home.place(), nothing, NUMBERS[UINT8], _REDUCTIONS["count"], bits)
+        counts, _ = self._groups.reduce(home.place(), nothing, NUMBERS[UINT8], "count", bits)
         return home.adopt(counts, INT64)
 
     def _end_rows(self, how):
@@ -684,7 +684,7 @@ class GroupBy:
         if not values.plain() and values.ranked is None and how in ("sum", "mean"):
             return self._of_durations(values, how)
         column, number, bits = self._input(values)
-        found, counts = self._groups.reduce(home.place(), column, number, _REDUCTIONS[how], bits)
+        found, counts = self._groups.reduce(home.place(), column, number, how, bits)
         there = None if counts is None else self._there(counts)
         result = made = values.dtype
         if how in ("any", "all"):
@@ -709,9 +709,7 @@ class GroupBy:
         home, bits, parts = self._library, self._bits(values.there), []
         for array in digits:
             column = values.library.column(array)
-            found, counts = self._groups.reduce(
-                home.place(), column, NUMBERS[INT64], _REDUCTIONS["sum"], bits
-            )
+            found, counts = self._groups.reduce(home.place(), column, NUMBERS[INT64], "sum", bits)
             parts.append(self._to_numpy(home.adopt(found, INT64)).view(UINT64))
         parts[-1] = parts[-1].view(INT64)
         counts = self.count() if counts is None else home.adopt(counts, INT64)

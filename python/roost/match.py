@@ -24,8 +24,6 @@ from ._options import whole_number
 
 __all__ = ["Match", "Reference"]
 
-_KINDS = ("similarity", "affine", "perspective")
-
 
 def _shades(image, white, what):
     """An image in shades of 0 to 255, as float32."""
@@ -126,8 +124,8 @@ class Reference:
 
     def __init__(self, image, *, white=None, map="auto", points=200, seed=1):
         what = "roost.match.Reference"
-        if map != "auto" and map not in _KINDS:
-            raise ValueError(f"{what}: map={shown(map)}; give auto, {', '.join(_KINDS)}")
+        if map != "auto" and map not in _apps.map_kinds:
+            raise ValueError(f"{what}: map={shown(map)}; give auto, {', '.join(_apps.map_kinds)}")
         count = whole_number(points, what, "points")
         if not 4 <= count <= 1000:
             raise ValueError(f"{what}: points={count}; give 4 to 1000")
@@ -137,8 +135,7 @@ class Reference:
         if _apps.threads() != _host.threads():
             _apps.set_threads(_host.threads())
         shades = _shades(image, white, what)
-        kind = -1 if map == "auto" else _KINDS.index(map)
-        self._table = _apps.make_image_reference(shades.ravel(), shades.shape[1], count, kind, number)
+        self._table = _apps.make_image_reference(shades.ravel(), shades.shape[1], count, map, number)
         self.shape = shades.shape
 
     def __repr__(self):
@@ -156,7 +153,7 @@ class Reference:
         found = Match()
         found.matched, found.points, found.covered, found.inliers = matched, points, covered, inliers
         found.rms, found.log10_chance = (rms, chance) if matched else (np.nan, chance)
-        found.kind = _KINDS[kind] if matched else None
+        found.kind = kind if matched else None
         found.matrix = matrix.reshape(3, 3) if matched else None
         found.reason = ""
         if not matched:

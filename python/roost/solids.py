@@ -30,9 +30,6 @@ from ._options import whole_number
 
 __all__ = ["Solid", "combine", "difference", "intersection", "union", "voxelize", "xor"]
 
-_OPS = {"union": 0b1110, "intersection": 0b1000, "difference": 0b0010, "xor": 0b0110}
-_INSIDE = {"winding": 0, "parity": 1, "vote": 2}
-
 
 def _triples(array, what, name):
     if array.ndim != 2 or array.shape[1] != 3:
@@ -228,10 +225,10 @@ def combine(meshes, op, *, grid=256, transforms=None, inside="winding"):
 
 def _combine(name, meshes, op, grid, transforms, inside):
     what = f"roost.solids.{name}"
-    if not isinstance(op, str) or op not in _OPS:
-        raise ValueError(f"{what}: op={shown(op)}; give {', '.join(_OPS)}")
-    if not isinstance(inside, str) or inside not in _INSIDE:
-        raise ValueError(f"{what}: inside={shown(inside)}; give {', '.join(_INSIDE)}")
+    if not isinstance(op, str) or op not in _apps.operations:
+        raise ValueError(f"{what}: op={shown(op)}; give {', '.join(_apps.operations)}")
+    if not isinstance(inside, str) or inside not in _apps.inside_rules:
+        raise ValueError(f"{what}: inside={shown(inside)}; give {', '.join(_apps.inside_rules)}")
     side = whole_number(grid, what, "grid")
     if not 1 <= side <= 4096:
         raise ValueError(f"{what}: grid={side}; give 1 to 4096")
@@ -248,9 +245,8 @@ def _combine(name, meshes, op, grid, transforms, inside):
     if _apps.threads() != _host.threads():
         _apps.set_threads(_host.threads())
     ready = [_mesh(mesh, place, what) for mesh, place in zip(every, places, strict=True)]
-    code = 0b1010 if len(ready) == 1 else _OPS[op]
     with _room(what, side):
-        return _solid(_apps.combine_solids(ready, code, _INSIDE[inside], side), side)
+        return _solid(_apps.combine_solids(ready, op, inside, side), side)
 
 
 def voxelize(mesh, grid=256, *, transform=None, inside="winding"):

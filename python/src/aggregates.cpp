@@ -182,16 +182,16 @@ nb::tuple of_moments(grouping<Place>& groups, const call_place<Place>& at, const
 
 /// var and std: (float64, the number of values of each).
 template <class Place>
-nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
-                  const std::optional<column>& valid, double less, bool root) {
+nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const column& values,
+                  const char* type, const std::optional<column>& valid, double less, bool root) {
   const auto x = values_of(values, type, valid, groups.rows());
   return of_moments(groups, at, load_moments{x}, spread{less, root});
 }
 
 /// cov and corr of two columns; `valid`: where both have values.
 template <class Place>
-nb::tuple relations(grouping<Place>& groups, const call_place<Place>& at, const column& x, int x_type,
-                    const column& y, int y_type, const std::optional<column>& valid, double less,
+nb::tuple relations(grouping<Place>& groups, const call_place<Place>& at, const column& x, const char* x_type,
+                    const column& y, const char* y_type, const std::optional<column>& valid, double less,
                     bool correlation) {
   const load_comoments load{values_of(x, x_type, valid, groups.rows()),
                             values_of(y, y_type, valid, groups.rows())};
@@ -259,7 +259,7 @@ words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>&
   result.own_offsets = array<std::uint64_t, Place>(place, lists.size + 1);
   std::uint64_t* const offsets = result.own_offsets.data();
   place.fill(offsets + lists.size, 0, sizeof(std::uint64_t));
-  detail::reduce_lists(place, there, lists.offsets, lists.size, plus(), offsets, nullptr);
+  detail::reduce_lists(place, there, {lists.offsets, lists.size + 1}, plus(), offsets, nullptr);
   place.exclusive_scan(offsets, offsets, lists.size + 1);
   std::uint64_t total = 0;
   place.copy_to_host(&total, offsets + lists.size, sizeof(total));
@@ -441,7 +441,7 @@ struct put_quantile {
   /// Exactly, rounded down: the product has 128 bits.
   static ROOST_FN std::int64_t between(std::int64_t a, std::int64_t b, double part) {
     const auto apart = static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
-    const auto bits = bits_of<double, std::uint64_t>(part), shift = 1075 - (bits >> 52);  // at least 53
+    const auto bits = std::bit_cast<std::uint64_t>(part), shift = 1075 - (bits >> 52);  // at least 53
     const auto product = split_hash(apart, (bits & 0xfffffffffffff) | 1ull << 52);
     const std::uint64_t step = shift < 64    ? product.digit << (64 - shift) | product.rest >> shift
                                : shift < 128 ? product.digit >> (shift - 64)
@@ -471,15 +471,16 @@ struct put_quantile_as : put_quantile {
     const Result found =
         detail::with_number(words.type, [&]<class T>(T) { return of_list<Result, T>(list, which); });
     results[(numbers == nullptr ? list : numbers[list]) * count + which] =
-        bits_of<Result, std::uint64_t>(found);
+        std::bit_cast<std::uint64_t>(found);
   }
 };
 
 /// Several quantiles of each group, side by side: float64, or with `whole_ones` int64 for integers; and the
 /// number of values of each group.
 template <class Place>
-nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
-                    const std::optional<column>& valid, const std::vector<double>& wanted, bool whole_ones) {
+nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const column& values,
+                    const char* type, const std::optional<column>& valid, const std::vector<double>& wanted,
+                    bool whole_ones) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type};
   return both(groups.with_lists(at, valid.has_value(), [&](const Place& place, const lists_of<Place>& lists) {
@@ -556,7 +557,7 @@ struct put_mode {
 
 /// The least of the most frequent values of each group, and the number of its distinct values.
 template <class Place>
-nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
+nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const column& values, const char* type,
                 const std::optional<column>& valid) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type, false, true};
@@ -564,8 +565,8 @@ nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const colu
     auto all = words_of_groups(place, lists, {source, words});
     put_in_order(place, all, words, whole());
     array<runs, Place> found(place, lists.size);
-    detail::reduce_lists(place, load_run{all.words.data()}, all.offsets, lists.size, plus(), found.data(),
-                         nullptr);
+    detail::reduce_lists(place, load_run{all.words.data()}, {all.offsets, lists.size + 1}, plus(),
+                         found.data(), nullptr);
     output<std::uint8_t, Place> results(at, place, lists.size * bytes_of(words.type));
     place.for_each(lists.size, put_mode{found.data(), all.offsets, lists.numbers, words, results.data()});
     output<std::int64_t, Place> distinct(at, place, lists.size);
@@ -604,8 +605,8 @@ struct put_value_of_part {
 /// The n least values of each group, ascending, or the n greatest, descending; and where each group's values
 /// begin.
 template <class Place>
-nb::tuple outermost(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
-                    const std::optional<column>& valid, std::uint64_t n, bool greatest) {
+nb::tuple outermost(grouping<Place>& groups, const call_place<Place>& at, const column& values,
+                    const char* type, const std::optional<column>& valid, std::uint64_t n, bool greatest) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type, greatest};
   return both(groups.with_lists(at, valid.has_value(), [&](const Place& place, const lists_of<Place>& lists) {

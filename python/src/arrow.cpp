@@ -360,7 +360,7 @@ nb::tuple read_values(const call_place<Place>& at, const arrow_column& from) {
     return copy;
   });
   nb::object bytes = values.to_python();
-  return nb::make_tuple(std::move(bytes), static_cast<int>(type), there ? there->to_python() : nb::none());
+  return nb::make_tuple(std::move(bytes), name_of(type), there ? there->to_python() : nb::none());
 }
 
 template <class Place>
@@ -460,6 +460,7 @@ void bind_arrow(nb::module_& m) {
       .def_prop_ro("format", &arrow_column::format)
       .def_prop_ro("value_format", &arrow_column::value_format);
   nb::class_<c::lookup_packing<Place>>(m, "ArrowLookup");
+  m.def("arrow_format", [](const char* type) { return c::format_of(value_of<column_type>(type)); });
   m.def("arrow_device", &arrow_device);
   m.def("arrow_chunks", &arrow_chunks);
   m.def("import_arrow", &import_arrow<Place>);

@@ -7,6 +7,11 @@
 namespace roost::python {
 
 enum class insertion_kind { keep, assign, add };
+template <>
+inline constexpr named<insertion_kind> names_of<insertion_kind>[] = {
+    {"insert", insertion_kind::keep},
+    {"insert_or_assign", insertion_kind::assign},
+    {"add", insertion_kind::add}};
 
 /// A map of keys and values of any size.
 template <class Place>
@@ -15,7 +20,7 @@ class changing {
   using at_place = const call_place<Place>&;
   virtual ~changing() = default;
   /// Returns how many keys are new, and how many found no room.
-  virtual nb::tuple insert(at_place at, const column& keys, const column& values, int kind,
+  virtual nb::tuple insert(at_place at, const column& keys, const column& values, const char* kind,
                            bool floating) = 0;
   virtual std::size_t erase(at_place at, const column& keys) = 0;
   /// `missing`: one value, in memory of the host.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "names.hpp"
 #include "place.hpp"
 #include "roost/columns/columns.hpp"
 
@@ -55,6 +56,13 @@ struct nanobind::detail::type_caster<roost::python::column> {
 };
 
 namespace roost::python {
+
+template <>
+inline constexpr named<column_type> names_of<column_type>[] = {  // as numpy calls them
+    {"int8", column_type::i1},    {"int16", column_type::i2},  {"int32", column_type::i4},
+    {"int64", column_type::i8},   {"bool", column_type::b1},   {"uint8", column_type::u1},
+    {"uint16", column_type::u2},  {"uint32", column_type::u4}, {"uint64", column_type::u8},
+    {"float32", column_type::f4}, {"float64", column_type::f8}};
 
 /// Keys and values of `Bytes` bytes.
 template <std::size_t Bytes>

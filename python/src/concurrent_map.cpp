@@ -1,5 +1,7 @@
 #include "roost/concurrent_map.hpp"
 
+#include <bit>
+
 #include "bind.hpp"
 #include "changing.hpp"
 #include "roost/functional.hpp"
@@ -14,12 +16,7 @@ template <class Bits>
 struct add_fractions {
   using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;
   ROOST_FN Bits operator()(Bits a, Bits b) const {
-    fraction x, y;
-    memcpy(&x, &a, sizeof(Bits));
-    memcpy(&y, &b, sizeof(Bits));
-    x += y;
-    memcpy(&a, &x, sizeof(Bits));
-    return a;
+    return std::bit_cast<Bits>(std::bit_cast<fraction>(a) + std::bit_cast<fraction>(b));
   }
 };
 
@@ -32,11 +29,12 @@ class concurrent_of final : public changing_of<concurrent_map<Key, Value, Place>
   using base::base;
   using typename base::at_place;
 
-  nb::tuple insert(at_place at, const column& keys, const column& values, int kind, bool floating) override {
+  nb::tuple insert(at_place at, const column& keys, const column& values, const char* kind,
+                   bool floating) override {
     const auto k = span_of<Key>(keys);
     const auto v = span_of<Value>(values);
     const insert_report report = this->changing_it(at, [&](const Place& place) {
-      switch (static_cast<insertion_kind>(kind)) {
+      switch (value_of<insertion_kind>(kind)) {
         case insertion_kind::keep:
           return map_.insert(place, k, v);
         case insertion_kind::assign:

@@ -10,6 +10,23 @@
 // Tables of learned rows, for roost.torch.Table; and rows by number.
 
 namespace roost::python {
+
+template <>
+inline constexpr named<optimizer> names_of<optimizer>[] = {{"sgd", optimizer::sgd},
+                                                           {"adagrad", optimizer::adagrad},
+                                                           {"rowwise_adagrad", optimizer::rowwise_adagrad},
+                                                           {"adam", optimizer::adam}};
+template <>
+inline constexpr named<eviction> names_of<eviction>[] = {{"none", eviction::none},
+                                                         {"lru", eviction::least_recent},
+                                                         {"lfu", eviction::least_frequent},
+                                                         {"score", eviction::least_score}};
+template <>
+inline constexpr named<row_initializer::kind> names_of<row_initializer::kind>[] = {
+    {"normal", row_initializer::kind::normal},
+    {"uniform", row_initializer::kind::uniform},
+    {"constant", row_initializer::kind::constant}};
+
 namespace {
 
 /// The arguments of a lookup: ids, and columns that are empty if not needed.
@@ -43,7 +60,8 @@ class embeddings {
       home_ = place;
       if (type == "bfloat16") return any_table(embedding_table<Place, bfloat16>(place, options));
       if (type == "float16") return any_table(embedding_table<Place, float16>(place, options));
-      return any_table(embedding_table<Place, float>(place, options));
+      if (type == "float32") return any_table(embedding_table<Place, float>(place, options));
+      detail::raise<invalid_argument>({"roost: rows of type ", type});
     });
   }
 
@@ -172,25 +190,6 @@ class embeddings {
   std::optional<any_table> table_;
 };
 
-embedding_options options_of(std::uint32_t dim, std::size_t capacity, std::size_t cached, int policy, int how,
-                             const optimizer_rates& rates, int initializer, float a, float b,
-                             std::uint32_t admit, bool features, std::size_t keep_evicted,
-                             std::uint64_t seed) {
-  embedding_options options;
-  options.dim = dim;
-  options.capacity = capacity;
-  options.cached_rows = cached;
-  options.eviction = static_cast<eviction>(policy);
-  options.optimizer = static_cast<optimizer>(how);
-  options.rates = rates;
-  options.initializer = {static_cast<row_initializer::kind>(initializer), a, b};
-  options.admit = admit;
-  options.features = features;
-  options.keep_evicted = keep_evicted;
-  options.seed = seed;
-  return options;
-}
-
 }  // namespace
 
 template <class Place>
@@ -225,6 +224,8 @@ void bind_embedding(nb::module_& m) {
       .def_prop_ro("row_bytes", &table::row_bytes)
       .def_prop_ro("bytes", &table::bytes)
       .def_prop_ro("host_bytes", &table::host_bytes);
+  bind_names<optimizer>(m, "optimizers");
+  bind_names<eviction>(m, "policies");
   m.def("gather_rows",
         [](const call_place<Place>& at, const column& rows, const column& ids, const column& out) {
           without_gil(at, [&](const Place& place) {
@@ -234,12 +235,19 @@ void bind_embedding(nb::module_& m) {
         });
   m.def("make_embeddings",
         [](const call_place<Place>& at, const std::string& type, std::uint32_t dim, std::size_t capacity,
-           std::size_t cached, int policy, int how, const optimizer_rates& rates, int initializer, float a,
-           float b, std::uint32_t admit, bool features, std::size_t keep_evicted, std::uint64_t seed) {
-          return std::make_unique<table>(at,
-                                         options_of(dim, capacity, cached, policy, how, rates, initializer, a,
-                                                    b, admit, features, keep_evicted, seed),
-                                         type);
+           std::size_t cached, const char* policy, const char* how, const optimizer_rates& rates,
+           const char* initializer, float a, float b, std::uint32_t admit, bool features,
+           std::size_t keep_evicted, std::uint64_t seed) {
+          embedding_options options{.dim = dim, .capacity = capacity, .cached_rows = cached};
+          options.eviction = value_of<eviction>(policy);
+          options.optimizer = value_of<optimizer>(how);
+          options.rates = rates;
+          options.initializer = {value_of<row_initializer::kind>(initializer), a, b};
+          options.admit = admit;
+          options.features = features;
+          options.keep_evicted = keep_evicted;
+          options.seed = seed;
+          return std::make_unique<table>(at, options, type);
         });
 }
 

@@ -124,6 +124,7 @@ void bind_group_by(nb::module_& m) {
           .def("reduce", &all::reduce, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none());
   bind_aggregates(bound);
   m.def("group", &group_rows<Place>);
+  bind_names<reduction>(m, "reductions");
 }
 
 template void bind_group_by<ROOST_PYTHON_PLACE>(nb::module_&);

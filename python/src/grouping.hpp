@@ -58,11 +58,11 @@ struct divide {
   count_of_group counts;
   words_of words;
   ROOST_FN void operator()(std::size_t i) const {
-    const double sum = words.as_double() ? from_bits<double>(sums[i])
+    const double sum = words.as_double() ? std::bit_cast<double>(sums[i])
                        : words.type < column_type::b1
                            ? static_cast<double>(static_cast<std::int64_t>(sums[i]))
                            : static_cast<double>(sums[i]);
-    sums[i] = bits_of<double, std::uint64_t>(sum / static_cast<double>(counts(i)));
+    sums[i] = std::bit_cast<std::uint64_t>(sum / static_cast<double>(counts(i)));
   }
 };
 
@@ -120,9 +120,10 @@ class grouping {
   /// The reduction of each group's values, and the number of values present; None if all are. Sums and
   /// products of integers and bools, products of floats, means and counts have 8 bytes; results of any and
   /// all are bools; others have the type of the values. If a group has no values, its result is meaningless.
-  nb::tuple reduce(at_place at, const column& values, int type, int how, const std::optional<column>& valid) {
-    const words_of words{static_cast<column_type>(type), static_cast<reduction>(how)};
+  nb::tuple reduce(at_place at, const column& values, const char* type, const char* how,
+                   const std::optional<column>& valid) {
     const auto source = values_of(values, type, valid, n_);
+    const words_of words{source.type, value_of<reduction>(how)};
     std::optional<output<std::uint64_t, Place>> there;
     const auto finish = [&](auto&& results) {
       nb::object first = results.to_python();
@@ -284,11 +285,11 @@ class grouping {
     output<Bits, Place> results(at, place, size_);
     if constexpr (sizeof(Bits) == 8) {
       if (load.words.how == reduction::product) {
-        combine(place, load, multiply_words{load.words.floats()}, results.data());
+        combine(place, load, combine_words<multiplies, Bits>{false, load.words.floats()}, results.data());
         return results;
       }
     }
-    const combine_words<Bits> add{load.words.extreme(), load.words.floats()};
+    const combine_words<plus, Bits> add{load.words.extreme(), load.words.floats()};
     if constexpr (std::is_same_v<Place, host>) {
       if (few_ && !add.floats) {
         if (add.least) {
@@ -312,7 +313,7 @@ class grouping {
     }
     array<T, Place> of_groups(place, numbers_.size());
     T* const target = numbers_.size() == 0 ? results : of_groups.data();
-    detail::reduce_lists(place, load_row<Load>{load, rows_.data()}, offsets_.data(), size_, f, target,
+    detail::reduce_lists(place, load_row<Load>{load, rows_.data()}, {offsets_.data(), size_ + 1}, f, target,
                          nullptr);
     place.for_each(numbers_.size(),
                    put_by_number<T, element_of<T>>{{of_groups.data()}, numbers_.data(), results});

@@ -6,16 +6,23 @@
 // Joins.
 
 namespace roost::python {
-namespace {
 
 enum class join_kind { inner, left, semi, anti };
+template <>
+inline constexpr named<join_kind> names_of<join_kind>[] = {{"inner", join_kind::inner},
+                                                           {"left", join_kind::left},
+                                                           {"semi", join_kind::semi},
+                                                           {"anti", join_kind::anti}};
+
+namespace {
 
 /// Numbers of left rows, and of the matching right rows, or None.
 template <class Place>
-nb::tuple join(const call_place<Place>& at, const column& left, const column& right, int how, bool wide) {
+nb::tuple join(const call_place<Place>& at, const column& left, const column& right, const char* how,
+               bool wide) {
   return with_keys(left, [&]<class Key>(Key) {
     const auto a = span_of<Key>(left), b = span_of<Key>(right);
-    const auto kind = static_cast<join_kind>(how);
+    const auto kind = value_of<join_kind>(how);
     if (kind == join_kind::semi || kind == join_kind::anti) {
       auto rows = without_gil(at, [&](const Place& place) {
         return kind == join_kind::semi ? semi_join<std::uint32_t>(place, a, b)
@@ -40,9 +47,8 @@ void isin(const call_place<Place>& at, const column& left, const column& right, 
   with_keys(left, [&]<class Key>(Key) {
     const auto a = span_of<Key>(left), b = span_of<Key>(right);
     const auto found = span_of<bool>(results, a.size());
-    constexpr std::size_t few = 1 << 16;  // keys whose sample would cost more than any copies do
     without_gil(at, [&](const Place& place) {
-      const auto there = b.size() <= few ? frozen_set<Key, Place>(place, b) : detail::set_of_keys(place, b);
+      const detail::column_set<Key, Place> there(place, b);
       in_parts(place, a.size(), [&](std::size_t first, std::size_t n) {
         there.contains(place, a.subspan(first, n), found.subspan(first, n));
       });

@@ -53,6 +53,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   // Tests count references and memory.
   nb::set_leak_warnings(false);
   nb::register_exception_translator(translate);
+  bind_names<column_type>(m, "number_types");
   bind_place<ROOST_PYTHON_PLACE>(m);
   bind_rows<ROOST_PYTHON_PLACE>(m);
   bind_unique<ROOST_PYTHON_PLACE>(m);

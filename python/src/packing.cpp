@@ -23,7 +23,7 @@ class fields {
         detail::raise<invalid_argument>({"roost: fewer bits than rows that they are of"});
       }
       const auto type =
-          values.row_bytes > 8 ? column_type::u8 : static_cast<column_type>(nb::cast<int>(field[1]));
+          values.row_bytes > 8 ? column_type::u8 : value_of<column_type>(nb::cast<const char*>(field[1]));
       check(values, type);
       key_column one;
       one.values = values.data;

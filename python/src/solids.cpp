@@ -10,9 +10,19 @@
 // Meshes as solids of voxels, and operations on them.
 
 namespace roost::python {
-namespace {
 
 using namespace roost::tools;
+
+template <>
+inline constexpr named<solid_op> names_of<solid_op>[] = {{"union", solid_op::combined},
+                                                         {"intersection", solid_op::intersection},
+                                                         {"difference", solid_op::difference},
+                                                         {"xor", solid_op::exclusive}};
+template <>
+inline constexpr named<inside_rule> names_of<inside_rule>[] = {
+    {"winding", inside_rule::nonzero}, {"parity", inside_rule::odd}, {"vote", inside_rule::vote}};
+
+namespace {
 
 /// A solid in a grid, as columns.
 struct voxel_solid {
@@ -164,12 +174,13 @@ void expect_solid(scene& on, std::size_t i, inside_rule rule) {
 }
 
 /// `meshes`: (vertices, faces), each in a row.
-std::unique_ptr<voxel_solid> combine(const nb::list& meshes, int op, int inside, std::uint32_t side) {
-  const auto what = static_cast<solid_op>(op);
+std::unique_ptr<voxel_solid> combine(const nb::list& meshes, const char* op, const char* inside,
+                                     std::uint32_t side) {
+  const auto what = meshes.size() == 1 ? solid_op::first : value_of<solid_op>(op);
   std::vector<mesh> all;
   for (const auto& one : meshes_of(meshes, what)) all.push_back(mesh_of(one));
   return without_gil(call_place<host>(), [&](const host& place) {
-    const auto rule = static_cast<inside_rule>(inside);
+    const auto rule = value_of<inside_rule>(inside);
     std::vector<bounds> boxes;
     for (const auto& one : all) boxes.push_back(bounds_of(one));
     auto result = std::make_unique<voxel_solid>();
@@ -272,6 +283,8 @@ void bind_solids(nb::module_& m) {
       .def_prop_ro("low",
                    [](const voxel_solid& it) { return nb::make_tuple(it.low(0), it.low(1), it.low(2)); });
   m.def("combine_solids", &combine);
+  bind_names<solid_op>(m, "operations");
+  bind_names<inside_rule>(m, "inside_rules");
 }
 
 }  // namespace roost::python

@@ -27,7 +27,7 @@ class store_of final : public changing_of<stadium_map<std::uint64_t, Value, Plac
   using base::base;
   using typename base::at_place, typename base::key;
 
-  nb::tuple insert(at_place at, const column& keys, const column& values, int kind, bool) override {
+  nb::tuple insert(at_place at, const column& keys, const column& values, const char* kind, bool) override {
     const auto k = span_of<key>(keys);
     const auto v = span_of<Value>(values);
     std::size_t inserted = 0, full = 0;
@@ -35,7 +35,7 @@ class store_of final : public changing_of<stadium_map<std::uint64_t, Value, Plac
       in_parts(place, k.size(), [&](std::size_t first, std::size_t n) {
         const auto some = k.subspan(first, n);
         const auto theirs = v.subspan(first, n);
-        const auto report = static_cast<insertion_kind>(kind) == insertion_kind::assign
+        const auto report = value_of<insertion_kind>(kind) == insertion_kind::assign
                                 ? map_.insert_or_assign(place, some, theirs)
                                 : map_.insert(place, some, theirs);
         inserted += report.inserted;

@@ -39,13 +39,15 @@ void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missi
 }
 
 /// Keys, the positions of their first occurrences, their numbers, their counts; None for unwanted results.
-/// `missing`: a key that does not count, if it occurs.
+/// `in_order`: whether keys come in order of first occurrence. `missing`: a key that does not count, if it
+/// occurs.
 template <class Place>
-nb::tuple unique(const call_place<Place>& at, const column& keys, int order, bool first, bool inverse,
+nb::tuple unique(const call_place<Place>& at, const column& keys, bool in_order, bool first, bool inverse,
                  bool counts, bool wide, std::optional<std::uint64_t> missing) {
   return with_keys(keys, [&]<class Key>(Key) {
     const auto all_keys = span_of<Key>(keys);
-    const unique_options wanted{static_cast<index_order>(order), first, inverse, counts};
+    const auto order = in_order ? index_order::first_occurrence : index_order::any;
+    const unique_options wanted{order, first, inverse, counts};
     auto all = without_gil(at, [&](const Place& place) {
       auto result = unique_all(place, all_keys, wanted);
       if constexpr (sizeof(Key) <= 8) {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -13,20 +13,12 @@
 
 namespace roost::python {
 
-enum class reduction : int { sum, mean, min, max, product, any, all, count };
-
-template <class T, class Bits>
-ROOST_FN Bits bits_of(T value) {
-  Bits bits;
-  memcpy(&bits, &value, sizeof(Bits));
-  return bits;
-}
-template <class T, class Bits>
-ROOST_FN T from_bits(Bits bits) {
-  T value;
-  memcpy(&value, &bits, sizeof(T));
-  return value;
-}
+enum class reduction : std::uint8_t { sum, mean, min, max, product, any, all, count };
+template <>
+inline constexpr named<reduction> names_of<reduction>[] = {
+    {"sum", reduction::sum}, {"mean", reduction::mean},       {"min", reduction::min},
+    {"max", reduction::max}, {"product", reduction::product}, {"any", reduction::any},
+    {"all", reduction::all}, {"count", reduction::count}};
 
 /// A column of values in memory of the place, and which of them are present: a bit for each, or null.
 struct values_of_rows {
@@ -54,12 +46,12 @@ struct values_of_rows {
 };
 
 /// The n values of a column; `valid` has a bit for each.
-inline values_of_rows values_of(const column& values, int type, const std::optional<column>& valid,
+inline values_of_rows values_of(const column& values, const char* type, const std::optional<column>& valid,
                                 std::size_t n) {
   if (values.rows != n) {
     detail::raise<invalid_argument>({"roost.group_by: ", n, " keys but ", values.rows, " values"});
   }
-  const values_of_rows all{values.data, static_cast<column_type>(type),
+  const values_of_rows all{values.data, value_of<column_type>(type),
                            valid ? reinterpret_cast<const std::uint8_t*>(valid->data) : nullptr};
   if (values.row_bytes != bytes_of(all.type)) {
     detail::raise<invalid_argument>({"roost.group_by: values of ", values.row_bytes, " bytes"});
@@ -106,7 +98,7 @@ struct words_of {
   template <class Bits>
   ROOST_FN Bits identity() const {
     if (extreme()) return ~Bits{0};
-    if (how == reduction::product) return as_double() ? bits_of<double, std::uint64_t>(1) : 1;
+    if (how == reduction::product) return as_double() ? std::bit_cast<std::uint64_t>(1.0) : 1;
     return floats() ? Bits{1} << (8 * sizeof(Bits) - 1) : 0;  // -0.0
   }
 };
@@ -145,9 +137,9 @@ struct load_word {
     } else if constexpr (As == form::in_order) {
       return static_cast<Bits>(value != value ? 0 : reversed ^ words_of::widest<T>::of(value));
     } else if constexpr (As == form::fraction && sizeof(Bits) == 8) {
-      return bits_of<double, Bits>(static_cast<double>(value));
+      return std::bit_cast<Bits>(static_cast<double>(value));
     } else if constexpr (std::is_same_v<T, float> && sizeof(Bits) == 4) {
-      return bits_of<float, Bits>(value);
+      return std::bit_cast<Bits>(value);
     } else {
       return static_cast<Bits>(value);
     }
@@ -197,20 +189,15 @@ struct load_word {
   }
 };
 
-/// Sums and products of integers wrap around, as unsigned integers do.
-template <class Bits>
+/// The lesser word, or F of two numbers: floats, or integers as unsigned ones, which wrap around.
+template <class F, class Bits>
 struct combine_words {
   using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;
   bool least, floats;
   ROOST_FN Bits operator()(Bits a, Bits b) const {
     if (least) return detail::smaller(a, b);
-    return floats ? bits_of<fraction, Bits>(from_bits<fraction>(a) + from_bits<fraction>(b)) : a + b;
-  }
-};
-struct multiply_words {
-  bool floats;
-  ROOST_FN std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const {
-    return floats ? bits_of<double, std::uint64_t>(from_bits<double>(a) * from_bits<double>(b)) : a * b;
+    return floats ? std::bit_cast<Bits>(F()(std::bit_cast<fraction>(a), std::bit_cast<fraction>(b)))
+                  : F()(a, b);
   }
 };
 

@@ -4,6 +4,7 @@ import collections
 import copy
 import datetime
 import decimal
+import enum
 import fractions
 import gc
 import itertools
@@ -1706,3 +1707,98 @@ def test_results_have_units_and_masks_that_the_library_knows():
             groups = roost.group_by(pd.DataFrame({"k": keys}), "k", dropna=True)
             got = groups.agg(x=(texts, how))["x"].tolist()
             assert [None if value != value else value for value in got] == wanted[how]
+
+
+def test_dictionaries_of_halves_in_chunks():
+    """pyarrow 26.0.1 makes one dictionary of their bits."""
+    chunks = [pa.array(np.array(values, np.float16)) for values in ([1, 2], [2, 3])]
+    chunks = [pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), chunk) for chunk in chunks]
+    frame = pa.table({"k": pa.chunked_array(chunks), "v": [1, 2, 3, 4]})
+    found = roost.group_by(frame, "k").agg(s=("v", "sum"))
+    assert dict(zip(found["k"].to_pylist(), found["s"].to_pylist())) == {1.0: 1, 2.0: 5, 3.0: 4}
+    found = roost.group_by(frame, "v").agg(s=("k", "max"))
+    assert dict(zip(found["v"].to_pylist(), found["s"].to_pylist())) == {1: 1.0, 2: 2.0, 3: 2.0, 4: 3.0}
+    assert sorted(roost.unique(frame.select(["k"]))["k"].to_pylist()) == [1.0, 2.0, 3.0]
+    assert roost.merge(frame, pa.table({"v": [4, 1]}), "v")["k"].to_pylist() == [1.0, 3.0]
+    assert roost.merge(frame.slice(0, 0), pa.table({"v": [4]}), "v")["k"].to_pylist() == []
+
+
+def test_subclasses_of_frames_are_frames():
+    """Not tables of Arrow, in which NaN would be a null."""
+
+    class Frame(pd.DataFrame):
+        pass
+
+    class Column(pd.Series):
+        pass
+
+    class Polars(pl.DataFrame):
+        pass
+
+    values = {"k": [1.0, math.nan], "v": [1, 2]}
+    for make in (Frame, pd.DataFrame):
+        found = roost.merge(Frame(values), make(values), "k")
+        assert isinstance(found, pd.DataFrame) and len(found) == 2
+    assert roost.isin(Column(values["k"]), Column(values["k"])).all()
+    assert isinstance(roost.group_by(Frame(values), "k").agg(s=("v", "sum")), pd.DataFrame)
+    assert isinstance(roost.group_by(Polars(values), "k").agg(s=("v", "sum")), pl.DataFrame)
+
+
+def test_expressions_are_no_names():
+    frame = pl.DataFrame({"k": [1], "v": [2]})
+    for call in (lambda by: roost.group_by(frame, by), lambda by: roost.merge(frame, frame, by)):
+        for by in (pl.col("k"), ["v", pl.col("k")]):
+            with pytest.raises(TypeError, match="Expr.*give the names of columns"):
+                call(by)
+
+
+def test_texts_of_other_types_are_their_own():
+    """numpy takes str(member), cut to the length of the text."""
+
+    class Shop(str, enum.Enum):
+        YORK, BATH, ELY = "york", "bath", "ely"
+
+    class Bytes(bytes):
+        def __bytes__(self):
+            return b"other"
+
+    shops = [Shop.YORK, Shop.BATH, Shop.YORK, Shop.ELY]
+    assert sorted(roost.unique(shops)) == ["bath", "ely", "york"]
+    assert len(roost.Map({Shop.YORK: 1, Shop.BATH: 2})) == 2
+    assert roost.isin(shops, ["york"]).tolist() == [True, False, True, False]
+    assert Shop.YORK in roost.Set(["york", "ely"])
+    assert (1, Shop.YORK) in roost.Index(([1, 2], ["york", "ely"]))
+    assert len(roost.unique(([1, 1, 1], shops[:3]))[0]) == 2
+    assert roost.unique([Bytes(b"ab"), b"ab"]).tolist() == [b"ab"]
+
+
+def test_arrays_of_pandas_without_a_series():
+    zone = datetime.timezone.utc
+    for kind, value in (
+        (pa.decimal128(5, 2), decimal.Decimal("1.50")),
+        (pa.time64("us"), datetime.time(1)),
+        (pa.timestamp("us", "UTC"), datetime.datetime(2020, 1, 1, tzinfo=zone)),
+    ):
+        array = pd.array([value, None, value], dtype=pd.ArrowDtype(kind))
+        assert list(roost.unique(array)) == list(roost.unique(pd.Series(array)))
+        assert [*roost.Index(array)][0] == value and len(roost.group_by(array).keys) == 2
+        found = list(roost.group_by([1, 1, 1]).max(array))
+        assert found == list(roost.group_by([1, 1, 1]).max(pd.Series(array)))
+
+
+def test_sparse_columns_of_pandas():
+    dense = pd.DataFrame({"k": [1, 1, 2], "v": [math.nan, 1.0, math.nan]})
+    sparse = dense.astype({"v": pd.SparseDtype(float)})
+    for frame in (dense, sparse):
+        assert roost.group_by(frame, "k").agg(t=("v", "sum"))["t"].tolist()[0] == 1.0
+        assert np.array_equal(roost.unique(frame["v"]), [math.nan, 1.0], equal_nan=True)
+    assert roost.isin(sparse["v"].array, [1.0]).tolist() == [False, True, False]
+    assert len(roost.merge(sparse, sparse, "v")) == len(dense.merge(dense, on="v"))
+
+
+@pytest.mark.skipif("not os.environ.get('ROOST_TEST_LARGE')", reason="of 5 GiB")
+def test_texts_of_more_than_two_gigabytes():
+    for kind in (pa.utf8(), pa.string_view()):
+        left = pa.table({"k": [1], "s": pa.array(["x" * 2**20], kind)})
+        found = roost.merge(left, pa.table({"k": np.ones(2300, int)}), "k")["s"]
+        assert len(found) == 2300 and found.type == kind and found[2299].as_py() == "x" * 2**20

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import pathlib
 import re
 import threading
 
@@ -19,6 +20,18 @@ SIZES = [0, 1, 2, 31, 32, 33, 1000, 2**15, 28_984, 28_985, 28_986, 2**15 - 1, 2*
 KEYS = ["i1", "u2", "i4", "i8", "f2", "f4", "f8", "?", "M8[s]", "S3", "S11", "S32", "U5", "rows16", "rows32"]
 VALUES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "f2", "f4", "f8"]
 METHODS = ["keys", "len", "count", "sum", "mean", "min", "max", "any", "all", "first", "last"]
+
+
+def test_c_has_the_same_aggregates_and_joins():
+    header = (pathlib.Path(__file__).parents[2] / "c/include/roost.h").read_text()
+    names = lambda first: {
+        name.lower()
+        for enum in re.findall(r"enum \{(.*?)\};", header, re.DOTALL)
+        for name in re.findall(r"ROOST_(\w+) = \d+", enum)
+        if first in enum
+    }
+    assert names("ROOST_SUM") == set(roost._host.reductions)
+    assert names("ROOST_JOIN_INNER") == {f"join_{how}" for how in roost._functions._HOW}
 
 
 def make_keys(rng, kind, n):

@@ -3,8 +3,10 @@
 import copy
 import errno
 import fcntl
+import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -642,7 +644,9 @@ def test_damaged_files_and_states_are_refused(device, tmp_path):
         ("steps", lambda x: x - 1000),
         ("about", lambda x: x[:3]),
         ("about", lambda x: -x),
-        ("about", lambda x: x + 2**40),
+        ("about", lambda x: x.double()),
+        ("about", lambda x: x[:9].long()),
+        ("about", lambda x: torch.tensor([1, 6, 3, 0, 1, 512, 1, 2**40, 1])),
     ):
         for seed in (1, 2):  # the same slots, or others
             if name == "slots" and seed == 2:
@@ -658,6 +662,97 @@ def test_damaged_files_and_states_are_refused(device, tmp_path):
         other.load(tmp_path / "none.pt")
     with pytest.raises(OSError, match="regular file"):
         other.snapshot(tmp_path)
+
+
+def about_of(state):
+    return json.loads(bytes(state["about"].tolist()))
+
+
+def with_about(state, **changes):
+    text = json.dumps(about_of(state) | changes)
+    return state | {"about": torch.tensor(list(text.encode()), dtype=torch.uint8)}
+
+
+def write_state(file, state):
+    checksum = roost.torch.table._checksum(state)
+    torch.save({"state": state, "checksum": checksum}, file)
+
+
+OPTIMIZERS_OF_FORMAT_1 = ["sgd", "adagrad", "rowwise_adagrad", "adam"]
+DTYPES_OF_FORMAT_1 = [torch.float32, torch.bfloat16, torch.float16]
+POLICIES_OF_FORMAT_1 = [None, "lru", "lfu", "score"]
+
+
+@pytest.mark.parametrize("optimizer", range(4))
+@pytest.mark.parametrize("policy", range(4))
+def test_states_have_names_and_those_of_format_1_numbers(device, tmp_path, optimizer, policy):
+    for number, dtype in enumerate(DTYPES_OF_FORMAT_1):
+        names = {"optimizer": OPTIMIZERS_OF_FORMAT_1[optimizer], "policy": POLICIES_OF_FORMAT_1[policy]}
+        make = lambda: roost.torch.Table(6, 500, device=device, seed=7, dtype=dtype, **names)  # noqa: B023
+        table, ids = make(), torch.arange(300, device=device)
+        scores = ids if names["policy"] == "score" else None
+        for _ in range(3):
+            table(ids, scores=scores).square().sum().backward()
+        state = table.state_dict()
+        about = {"dim": 6, "capacity": table.capacity, "seed": 7, "steps": 3, "updates": 3}
+        about |= names | {"format": 2, "dtype": str(dtype)[6:]}
+        assert about_of(state) == about
+        numbers = torch.tensor([1, 6, optimizer, number, policy, table.capacity, 7, 3, 3])
+        write_state(tmp_path / "1.pt", state | {"about": numbers})
+        table.snapshot(tmp_path / "2.pt")
+        table(ids, scores=scores).square().sum().backward()
+        for file in (tmp_path / "1.pt", tmp_path / "2.pt"):
+            other = make()
+            other.load(file)
+            for name, part in state.items():
+                assert torch.equal(other.state_dict()[name], part), (file, name)
+            other(ids, scores=scores).square().sum().backward()
+            assert torch.equal(other.state_dict()["rows"], table.state_dict()["rows"])
+
+
+def test_a_state_with_an_unknown_name_is_refused(device, tmp_path):
+    file = tmp_path / "table.pt"
+    table = roost.torch.Table(6, 500, device=device)
+    table(torch.arange(300, device=device))
+    state = table.state_dict()
+    numbers = [1, 6, 3, 0, 1, table.capacity, 0, 1, 0]
+    unknown = "unknown to this version of roost; load it with the one that saved it"
+    for wrong, says in (
+        (with_about(state, optimizer="lion"), f"optimizer='lion', {unknown}"),
+        (with_about(state, optimizer=3), f"optimizer=3, {unknown}"),
+        (with_about(state, policy="arc"), f"policy='arc', {unknown}"),
+        (with_about(state, policy="none"), f"policy='none', {unknown}"),
+        (with_about(state, dtype="float8_e5m2"), f"dtype='float8_e5m2', {unknown}"),
+        (state | {"about": torch.tensor([*numbers[:2], 4, *numbers[3:]])}, f"optimizer=4, {unknown}"),
+        (state | {"about": torch.tensor([*numbers[:4], 9, *numbers[5:]])}, f"policy=9, {unknown}"),
+        (with_about(state, optimizer="sgd"), "optimizer='sgd'; this one has 'adam'"),
+        (with_about(state, dtype="float16"), "dtype='float16'; this one has 'float32'"),
+        (with_about(state, policy=None), "policy=None; this one has 'lru'"),
+        (with_about(state, dim=7), "dim=7; this one has 6"),
+        (with_about(state, format=3), "not what a table of this version of roost has saved"),
+        (with_about(state, steps="1"), "not what a table of this version of roost has saved"),
+        (with_about(state, more=1), "not what a table of this version of roost has saved"),
+    ):
+        write_state(file, wrong)
+        for load in (lambda t: t.load(file), lambda t: t.load_state_dict(wrong)):  # noqa: B023
+            other = roost.torch.Table(6, 500, device=device)
+            other(torch.arange(7, device=device))
+            with pytest.raises(RuntimeError, match=re.escape(says) + "$") as error:
+                load(other)
+            assert len(other) == 7
+        with pytest.raises(RuntimeError, match=f"^roost.torch.Table: {file}: [^\\n]*$"):
+            other.load(file)
+
+
+def test_a_copy_of_format_1_has_the_number_of_an_initializer():
+    table = roost.torch.Table(2, 100, initializer=("uniform", -1, 1), seed=3)
+    table(torch.arange(50))
+    state = table.__getstate__()
+    assert state["_options"]["initializer"] == ("uniform", -1.0, 1.0)
+    state["_options"] = table._options | {"initializer": (1, -1.0, 1.0)}
+    other = roost.torch.Table.__new__(roost.torch.Table)
+    other.__setstate__(state)
+    assert torch.equal(other.find(torch.arange(80))[0], table.find(torch.arange(80))[0])
 
 
 def test_a_file_with_a_wrong_byte_near_its_end_is_damaged(device, tmp_path):

@@ -20,6 +20,17 @@
 namespace test {
 namespace {
 
+// Compiled programs have these numbers: new constants come after them.
+static_assert(ROOST_OK == 0 && ROOST_INVALID_ARGUMENT == 1 && ROOST_OUT_OF_MEMORY == 2 &&
+              ROOST_DEVICE_ERROR == 3 && ROOST_FAILED == 4);
+static_assert(ROOST_NULLS_DISTINCT == 0 && ROOST_NULLS_EQUAL == 1);
+static_assert(ROOST_NULLS_KEPT == 0 && ROOST_NULLS_DROPPED == 1);
+static_assert(ROOST_KEEP_FIRST == 0 && ROOST_KEEP_NONE == 1);
+static_assert(ROOST_JOIN_INNER == 0 && ROOST_JOIN_LEFT == 1 && ROOST_JOIN_RIGHT == 2 &&
+              ROOST_JOIN_OUTER == 3 && ROOST_JOIN_SEMI == 4 && ROOST_JOIN_ANTI == 5);
+static_assert(ROOST_SUM == 0 && ROOST_MEAN == 1 && ROOST_MIN == 2 && ROOST_MAX == 3 && ROOST_PRODUCT == 4 &&
+              ROOST_ANY == 5 && ROOST_ALL == 6 && ROOST_COUNT == 7);
+
 using rows_64 = std::vector<std::int64_t>;
 
 struct column_kind {

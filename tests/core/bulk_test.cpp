@@ -144,8 +144,8 @@ TEST(bulk, what_was_erased_is_not_erased_again) {
       memory.refuse_after(good);
       try {
         const auto report =
-            roost::detail::probe_all(poor, ref, map.bytes(), roost::detail::as_sequence(keys),
-                                     roost::detail::write_erased{erased.data()}, {}, pays_always());
+            roost::detail::bulk_lookups(poor, ref, map.bytes(), {}, pays_always())
+                .answer(roost::detail::as_sequence(keys), roost::detail::write_erased{erased.data()});
         ++(report.path == roost::path::direct ? direct : regional);
         const auto answers = download(erased);
         EXPECT_EQ(std::count(answers.begin(), answers.end(), 1), static_cast<std::ptrdiff_t>(many)) << good;

@@ -320,7 +320,7 @@ struct wrong_of_worker {
     u64 asked = 0, wrong = 0;
     ref.with_format([&](auto format) {
       roost::detail::probe_interleaved(
-          ref, format, hashed_keys(), worker, 2 * n, workers, [&](u64 i, const auto& hit) {
+          ref, format, hashed_keys(), {worker, 2 * n, workers}, [&](u64 i, const auto& hit) {
             wrong += i != worker + asked++ * workers || hit.has_value() != (i < n);
           });
     });

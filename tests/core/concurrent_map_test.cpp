@@ -283,12 +283,12 @@ struct count_reads {
   const u32* keys;
   ROOST_FN u64 operator()(std::size_t i) const {
     const roost::detail::shared_access access;
-    auto position = table.start(keys[i]);
+    auto cursor = table.start(keys[i]);
     u32_map::reader_type::hit hit;
     u64 reads = 1;
-    for (table.read(access, position);
-         table.match(access, position) < 0 && table.goes_on(access, position, hit); ++reads)
-      table.read(access, position);
+    for (table.read(access, cursor); table.match(access, cursor) < 0 && table.goes_on(access, cursor, hit);
+         ++reads)
+      table.read(access, cursor);
     return reads;
   }
 };
@@ -612,6 +612,96 @@ TEST(concurrent_map_calls, misuse) {
 TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
   for (const bool grows : {true, false})
     expect_refusals_of_map<types<u32, u32>>({.grows = grows}, grows, sanitized ? 2000 : 6000);
+}
+
+template <class Ref>
+struct contains_by_ref {
+  Ref ref;
+  const u32* keys;
+  ROOST_FN u64 operator()(std::size_t i) const { return ref.contains(keys[i]) ? 1 : 0; }
+};
+
+TEST(concurrent_map_calls, refs_of_a_map_that_does_not_grow_stay_valid) {
+  u32_map map(test_place(), 1000, {.load_factor = 1, .grows = false});
+  const auto keys = upload(from_numbers<u32>(different_numbers(20000, 7)));
+  const std::vector<u32> numbers = download(keys);
+  map.insert(test_place(), keys, keys);
+  const auto ref = map.ref();
+  map.erase(test_place(), upload(std::vector<u32>(numbers.begin(), numbers.begin() + 10000)));
+  const auto others = upload(from_numbers<u32>(different_numbers(20000, 8)));
+  EXPECT_GT(map.insert(test_place(), others, others).rehashes, 0);
+  for (const auto* each : {&keys, &others}) {
+    const contains_by_ref<u32_map::ref_type> contained{ref, each->data()};
+    EXPECT_EQ(test_place().sum(each->size(), contained), map.count_found(test_place(), *each));
+  }
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+TEST(concurrent_map_calls, values_are_added_once_where_a_full_map_leaves_most_pairs_over) {
+  const std::size_t n = 20000;
+  const auto numbers = from_numbers<u32>(different_numbers(n, 5));
+  const auto keys = upload(numbers), values = upload(numbered_values<u32>(n));
+  for (const path way : {path::direct, path::regional}) {
+    u32_map map(test_place(), 1000, {.load_factor = 1, .grows = false});
+    const std::size_t size = map.insert(test_place(), keys, values, {.path = way}).inserted;
+    auto before = filled<u32>(n, 0), after = filled<u32>(n, 0);
+    map.find(test_place(), keys, before, ~0u);
+    const auto report = map.insert_or_apply(test_place(), keys, values, roost::plus(), {.path = way});
+    EXPECT_EQ(report.present, size);
+    EXPECT_EQ(report.full, n - size);
+    map.find(test_place(), keys, after, ~0u);
+    const auto once = download(before), twice = download(after);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(twice[i], once[i] == ~0u ? ~0u : 2 * once[i]) << i;
+  }
+}
+
+TEST(concurrent_map_calls, keys_that_do_not_fit_in_a_smaller_table_get_another) {
+  // All of one section of the table, which in a smaller one has too few slots for them.
+  const std::size_t n = 12000;
+  std::vector<u32> numbers(n);
+  for (u32 i = 0; i < n; ++i) numbers[i] = roost::key_of_hash<u32>(0x40000000u + i * 40000, 0);
+  const auto keys = upload(numbers);
+  u32_map map(test_place(), 200000, {.grows = false});
+  ASSERT_EQ(map.insert(test_place(), keys, keys).full, 0u);
+  map.rehash(test_place(), n);
+  EXPECT_EQ(map.size(test_place()), n);
+  EXPECT_EQ(map.count_found(test_place(), keys), n);
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+TEST(concurrent_map_calls, reserve_keeps_a_table_that_has_room_but_for_erased_keys) {
+  for (const bool grows : {false, true}) {
+    u32_map map(test_place(), 1000, {.grows = grows});
+    const std::size_t capacity = map.capacity(), n = capacity * 8 / 10;
+    const auto numbers = from_numbers<u32>(different_numbers(n, 9));
+    ASSERT_EQ(map.insert(test_place(), upload(numbers), upload(numbers)).full, 0u);
+    const std::vector<u32> some(numbers.begin() + 100, numbers.end());
+    ASSERT_EQ(map.erase(test_place(), upload(some)), n - 100);
+    map.reserve(test_place(), n);
+    EXPECT_EQ(map.capacity(), capacity);
+    EXPECT_EQ(map.statistics(test_place()).erased, 0u);
+    EXPECT_EQ(map.size(test_place()), 100u);
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
+TEST(concurrent_map_calls, by_region_only_if_there_is_memory_for_that) {
+  const std::size_t n = 100000;
+  const auto keys = upload(from_numbers<u32>(different_numbers(n, 9)));
+  watched_memory memory;
+  const place_type poor = make_place(memory);
+  for (const path way : {path::automatic, path::regional}) {
+    u32_map map(poor, 2 * n, {.grows = false});
+    memory.refuse_over(sizeof(u32) * n);
+    const auto insert = [&] { return map.insert(poor, keys, keys, {.path = way}).inserted; };
+    if (way == path::regional) {
+      EXPECT_THROW(insert(), roost::out_of_memory);
+    } else {
+      EXPECT_EQ(insert(), n);
+    }
+    memory.refuse_over(~std::size_t{0});
+    EXPECT_TRUE(map.valid(poor));
+  }
 }
 
 TEST(concurrent_map_calls, the_sample_of_a_batch_and_the_rest_are_the_batch) {

@@ -286,6 +286,12 @@ void check_groups(std::size_t n, spread how) {
       for (const u32 row : rows) sum = static_cast<Value>(sum + values[row]);
       return sum;
     });
+    expect_groups(roost::group_by(test_place(), keys, values_there, roost::multiplies()),
+                  [&](const auto& rows) {
+                    u64 product = 1;
+                    for (const u32 row : rows) product *= static_cast<u64>(values[row]);
+                    return static_cast<Value>(product);
+                  });
     std::vector<u8> small;
     for (std::size_t i = 0; i < n; ++i) small.push_back(static_cast<u8>(value_of<u64>(i) >> 40));
     expect_groups(roost::group_means(test_place(), keys, upload(small)), [&](const auto& rows) {

@@ -221,9 +221,10 @@ void check_partition(const std::vector<u64>& numbers, u32 regions) {
   const roost::detail::leading_bits region_of{3, regions};
   auto overflowed = filled<u32>(1, 0);
   constexpr roost::detail::partition_kind kind{.stable = true, .may_count = false};
-  const auto parts = roost::detail::partitioner<place_type, item, kind>(place, regions, roost::room::slack,
-                                                                        overflowed.data(), 0, 200)
-                         .run(with_places(input), region_of);
+  const auto parts =
+      roost::detail::partitioner<place_type, item, kind>(
+          place, regions, {.room = roost::room::slack, .overflowed = overflowed.data(), .copies = 200})
+          .run(with_places(input), region_of);
   ASSERT_EQ(roost::copy_to_host(place, overflowed)[0], 0u);
   std::vector<std::vector<u32>> wanted(regions);
   for (u32 i = 0; i < keys.size(); ++i) wanted[region_of(keys[i])].push_back(i);
@@ -262,9 +263,10 @@ TEST(grouping, says_if_a_region_has_no_room_for_its_items) {
   auto overflowed = filled<u32>(1, 0);
   constexpr roost::detail::partition_kind kind{.stable = true, .may_count = false};
   for (const u32 regions : {40u, 4000u}) {
-    static_cast<void>(roost::detail::partitioner<place_type, roost::pair<u32, u32>, kind>(
-                          place, regions, roost::room::slack, overflowed.data(), 0, 8)
-                          .run(with_places(input), roost::detail::leading_bits{3, regions}));
+    static_cast<void>(
+        roost::detail::partitioner<place_type, roost::pair<u32, u32>, kind>(
+            place, regions, {.room = roost::room::slack, .overflowed = overflowed.data(), .copies = 8})
+            .run(with_places(input), roost::detail::leading_bits{3, regions}));
     EXPECT_NE(roost::copy_to_host(place, overflowed)[0], 0u) << regions;
   }
 }
@@ -273,7 +275,7 @@ TEST(grouping, says_if_a_region_has_no_room_for_its_items) {
 /// may be wrong: then some region overflows.
 TEST(grouping, of_batches_that_are_sampled) {
   if (sanitized) GTEST_SKIP() << "of many items";
-  const std::size_t n = roost::detail::group_tuning<place_type>::tried_most + 1;
+  const std::size_t n = roost::detail::unsampled_most(std::is_same_v<place_type, roost::host>) + 1;
   for (const std::size_t copies : {2, 8, 64, 400}) check<u32>(random_numbers(n, n, n / copies));
   std::vector<u64> numbers = random_numbers(n, n, n / 4);  // and a few keys with more copies than a tile
   for (std::size_t i = 0; i < 30'000; ++i) numbers[i * 257 % n] = roost::mix64(i % 10);

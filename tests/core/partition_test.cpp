@@ -260,7 +260,7 @@ TEST(partition, stable_in_three_passes) {
     const auto key_memory = upload(keys);
     const auto value_memory = upload(values);
     const auto result =
-        roost::detail::partitioner<place_type, item, kind>(test_place(), regions, roost::room::exact, nullptr)
+        roost::detail::partitioner<place_type, item, kind>(test_place(), regions)
             .run(roost::detail::zip_checked(key_memory, value_memory, "test"), key_is_region{});
     ASSERT_EQ(result.regions(), regions);
     check_order(result, input, [](const item& i) { return i.key; });

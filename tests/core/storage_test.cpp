@@ -61,6 +61,25 @@ TEST(storage, of_their_users_is_enough_for_maps) {
   in_storage<u32, u32>(sanitized ? 20000 : 300000);
 }
 
+template <class Key, class Value>
+void has_room_for_any_number_of_keys(double load_factor) {
+  using map_type = roost::concurrent_map<Key, Value, place_type>;
+  const roost::concurrent_options options{.load_factor = load_factor};
+  for (std::size_t n = 1; n < 200'000; n += n < 2000 ? 1 : 97) {
+    const std::size_t bytes = map_type::storage_bytes(n, options);
+    const auto plan = roost::probing::make_plan_within<place_type, Key, Value>(bytes, 0);
+    const std::size_t slots = plan.buckets() * map_type::ref_type::bucket_slots;
+    ASSERT_GE(static_cast<double>(slots) * load_factor, static_cast<double>(n)) << bytes << " bytes";
+  }
+}
+
+TEST(storage, has_room_for_any_number_of_keys) {
+  for (const double load_factor : {0.7, 0.8, 1.0}) {
+    has_room_for_any_number_of_keys<u32, u32>(load_factor);
+    has_room_for_any_number_of_keys<u64, u64>(load_factor);
+  }
+}
+
 TEST(storage, of_sets) {
   using set_type = roost::concurrent_set<u32, place_type>;
   auto memory = filled<std::byte>(set_type::storage_bytes(3000), std::byte{1});

@@ -101,7 +101,7 @@ TYPED_TEST(unique, with_frequent_keys) {
 /// From a number of regions on, some are counted first: they tell whether copies or first items are marked.
 TEST(unique_calls, mark_copies_or_first_items) {
   if (sanitized && on_host) GTEST_SKIP() << "takes too long";
-  const std::size_t many = std::size_t{first_kernel::many} * first_kernel::tile;
+  const std::size_t many = std::size_t{roost::detail::counted_regions_least(on_host)} * first_kernel::tile;
   for (const double copies : {0.001, 2.3, 2.8}) check(with_copies<u32>(many, copies));
   if (!on_host) check(with_copies<u32>(many, 8));
   if (!on_host) check(std::vector<u32>(many, 7));
@@ -126,7 +126,7 @@ TEST(unique_calls, sort_bits) {
 
 /// Beyond the size from which on batches are sampled first.
 TEST(unique_calls, of_many_keys_large) {
-  const std::size_t n = roost::detail::group_tuning<roost::cuda>::tried_most;
+  const std::size_t n = roost::detail::unsampled_most(false);
   check(with_copies<u32>(n, 2));
   for (const double copies : {0.001, 2.0, 8.0}) check(with_copies<u32>(n + 1, copies));
   std::vector<u64> half = from_numbers<u64>(random_numbers(n + 1, 6));

@@ -389,11 +389,20 @@ TEST(sparse_conv_results, are_those_of_processors_with_shorter_vectors) {
              weights = random_numbers<double>(27 * 63, 2);
   const auto wide = convolved(map.view(), channels, input, weights);
   std::vector<double> result(wide.size()), of_weights(weights.size()), expected(weights.size());
-  const double* const no_bias = nullptr;
-  backend::convolve(narrow(), test_place(), map.view(), index.size(), 7, 9, false, input.data(),
-                    weights.data(), no_bias, result.data());
-  backend::weight_gradient(narrow(), test_place(), map.view(), index.size(), channels, input.data(),
-                           wide.data(), of_weights.data());
+  const auto view = map.view();
+  backend::convolve(narrow(), test_place(),
+                    roost::detail::conv_operands<double>{.map = view,
+                                                         .outputs = index.size(),
+                                                         .depth = 7,
+                                                         .columns = 9,
+                                                         .turned = false,
+                                                         .input = input.data(),
+                                                         .weights = weights.data(),
+                                                         .bias = nullptr,
+                                                         .output = result.data()});
+  backend::weight_gradient(narrow(), test_place(),
+                           roost::detail::weight_gradient_operands<double, double>{
+                               view, index.size(), channels, input.data(), wide.data(), of_weights.data()});
   roost::sparse_conv_weight_gradient(test_place(), map.view(), channels, input, wide, expected);
   for (std::size_t i = 0; i < wide.size(); ++i) ASSERT_NEAR(result[i], wide[i], 1e-12);
   for (std::size_t i = 0; i < weights.size(); ++i) ASSERT_NEAR(of_weights[i], expected[i], 1e-10);

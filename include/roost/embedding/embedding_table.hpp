@@ -26,7 +26,7 @@ struct embedding_entries {
 
 /// A table of learned rows by key: an id, or an id and a feature. It has a fixed number of rows. A new key
 /// gets a free row of its bucket of 128, or the row of another key, which the kind of eviction chooses; keys
-/// of the running step never lose their rows. A key that finds no row is counted, and its lookup returns the
+/// of the current step are never evicted. A key that finds no row is counted, and its lookup returns the
 /// row that it would begin with. The same calls give the same table, bit for bit, on any number of threads.
 ///
 ///     roost::embedding_table<roost::cuda> table(gpu, {.dim = 64, .capacity = 1'000'000});

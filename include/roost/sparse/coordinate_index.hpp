@@ -106,7 +106,7 @@ class coordinate_index {
     constexpr const char* where = "roost::coordinate_index::find";
     if (!table_.has_memory())
       return detail::find_no_values<coordinate<D>>(place, queries, results, missing, where);
-    return detail::find_values(place, ref(), bytes(), queries, results, missing, {}, where);
+    return detail::bulk_lookups(place, ref(), bytes()).find_values(queries, results, missing, where);
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
@@ -114,13 +114,13 @@ class coordinate_index {
   bulk_report contains(const Place& place, const Queries& queries, Results&& results) const {
     constexpr const char* where = "roost::coordinate_index::contains";
     if (!table_.has_memory()) return detail::find_nothing<coordinate<D>>(place, queries, results, where);
-    return detail::find_contained(place, ref(), bytes(), queries, results, {}, where);
+    return detail::bulk_lookups(place, ref(), bytes()).find_contained(queries, results, where);
   }
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
-    return table_.has_memory() ? detail::count_all(place, ref(), bytes(), queries) : 0;
+    return table_.has_memory() ? detail::bulk_lookups(place, ref(), bytes()).count(queries) : 0;
   }
 
   /// Calls f(coordinate, row) for every voxel, in parallel on the place. Asynchronous on cuda.

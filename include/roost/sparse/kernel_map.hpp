@@ -99,8 +99,7 @@ template <int D, class Place>
 kernel_map<D, Place> submanifold(const Place& place, const coordinate_index<D, Place>& index,
                                  const kernel_shape<D>& shape = {},
                                  const kernel_map_options<D>& chosen = {}) {
-  return kernel_map<D, Place>(
-      {place, detail::map_kind::submanifold, index, &index, shape, chosen, "roost::submanifold"});
+  return kernel_map<D, Place>({place, detail::map_kind::submanifold, index, &index, shape, chosen});
 }
 
 /// The map of a convolution, and the index of its outputs (made_outputs(), in order::block). Coordinates of
@@ -109,8 +108,7 @@ kernel_map<D, Place> submanifold(const Place& place, const coordinate_index<D, P
 template <int D, class Place>
 kernel_map<D, Place> convolution(const Place& place, const coordinate_index<D, Place>& inputs,
                                  const kernel_shape<D>& shape, const kernel_map_options<D>& chosen = {}) {
-  return kernel_map<D, Place>(
-      {place, detail::map_kind::convolution, inputs, nullptr, shape, chosen, "roost::convolution"});
+  return kernel_map<D, Place>({place, detail::map_kind::convolution, inputs, nullptr, shape, chosen});
 }
 
 /// The map of a convolution with given output voxels: those of an encoder for its decoder, for example.
@@ -118,8 +116,7 @@ template <int D, class Place>
 kernel_map<D, Place> convolution(const Place& place, const coordinate_index<D, Place>& inputs,
                                  const coordinate_index<D, Place>& outputs, const kernel_shape<D>& shape,
                                  const kernel_map_options<D>& chosen = {}) {
-  return kernel_map<D, Place>(
-      {place, detail::map_kind::convolution, inputs, &outputs, shape, chosen, "roost::convolution"});
+  return kernel_map<D, Place>({place, detail::map_kind::convolution, inputs, &outputs, shape, chosen});
 }
 
 /// The map of a pooling: a convolution() whose stride defaults to its size, and whose padding defaults to 0.
@@ -139,8 +136,7 @@ kernel_map<D, Place> pooling(const Place& place, const coordinate_index<D, Place
 template <int D, class Place>
 kernel_map<D, Place> generative(const Place& place, const coordinate_index<D, Place>& inputs,
                                 const kernel_shape<D>& shape, const kernel_map_options<D>& chosen = {}) {
-  return kernel_map<D, Place>(
-      {place, detail::map_kind::generative, inputs, nullptr, shape, chosen, "roost::generative"});
+  return kernel_map<D, Place>({place, detail::map_kind::generative, inputs, nullptr, shape, chosen});
 }
 
 }  // namespace roost

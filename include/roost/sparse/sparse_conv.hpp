@@ -46,8 +46,8 @@ template <class Place, class Input, class Weights, class Output>
 void sparse_conv(const Place& place, const kernel_map_view& map, const conv_channels& channels,
                  const Input& input, const Weights& weights, Output&& output,
                  std::span<const detail::element_of<Input>> bias = {}) {
-  detail::convolve<false>(place, map, channels, input, "input", weights, output, "output", bias,
-                          "roost::sparse_conv");
+  detail::convolve<false>(place, {map, channels, "roost::sparse_conv", "input", "output"}, input, weights,
+                          output, bias);
 }
 
 /// The gradient of the input of sparse_conv(), from the gradient of its output. `reverse`: the opposite view
@@ -58,8 +58,9 @@ template <class Place, class Gradient, class Weights, class Output>
 void sparse_conv_input_gradient(const Place& place, const kernel_map_view& reverse,
                                 const conv_channels& channels, const Gradient& output_gradient,
                                 const Weights& weights, Output&& input_gradient) {
-  detail::convolve<true>(place, reverse, channels, output_gradient, "output_gradient", weights,
-                         input_gradient, "input_gradient", {}, "roost::sparse_conv_input_gradient");
+  detail::convolve<true>(
+      place, {reverse, channels, "roost::sparse_conv_input_gradient", "output_gradient", "input_gradient"},
+      output_gradient, weights, input_gradient, {});
 }
 
 /// The gradient of the weights, [offset][in][out], from the input of sparse_conv() and the gradient of its

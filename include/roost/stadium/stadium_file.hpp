@@ -25,7 +25,7 @@ void save(const Place& place, const stadium_map<Key, Value, Place>& map, const s
 /// sizes are checked, and so is `types`, unless it is empty in the file or here; it is then set to that of
 /// the file. The byte order must be that of this machine. `bodies` and `budget` are as in stadium_options;
 /// the other options are those of the saved map. Synchronises. Throws file_error for a file that does not
-/// exist, is not a saved map, has other types, is truncated or is damaged, or becomes so while it is read.
+/// exist, is not a saved map, has other types, is truncated or damaged, or is modified while being read.
 /// Throws out_of_memory.
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,

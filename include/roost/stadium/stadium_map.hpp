@@ -157,8 +157,8 @@ class stadium_map {
   template <class Queries, class Results>
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
                    bulk_options how = {}) const {
-    return detail::find_values(place, table_.lookups(), bytes(), queries, results, missing, how,
-                               "roost::stadium_map::find", table_.regions_for(place, queries, how));
+    return table_.lookups(place, queries, how)
+        .find_values(queries, results, missing, "roost::stadium_map::find");
   }
 
   /// found[i] = whether queries[i] is present, as bool; if so, results[i] = its value. Other results are
@@ -167,23 +167,22 @@ class stadium_map {
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found,
                    bulk_options how = {}) const {
-    return detail::find_values_there(place, table_.lookups(), bytes(), queries, results, found, how,
-                                     "roost::stadium_map::find", table_.regions_for(place, queries, how));
+    return table_.lookups(place, queries, how)
+        .find_values_there(queries, results, found, "roost::stadium_map::find");
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
                        bulk_options how = {}) const {
-    return detail::find_contained(place, table_.lookups(), bytes(), queries, results, how,
-                                  "roost::stadium_map::contains", table_.regions_for(place, queries, how));
+    return table_.lookups(place, queries, how)
+        .find_contained(queries, results, "roost::stadium_map::contains");
   }
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
-    return detail::count_all(place, table_.lookups(), bytes(), queries, path::automatic,
-                             table_.regions_for(place, queries, {}));
+    return table_.lookups(place, queries, {}).count(queries);
   }
   /// The former name of count_found.
   template <class Queries>
@@ -206,7 +205,7 @@ class stadium_map {
   /// Calls f(key, value) for every pair, in parallel on the place, in no defined order. Asynchronous on cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const {
-    place.for_each(capacity(), detail::visit_slot<reader_type, F>{table_.lookups(), f});
+    place.for_each(capacity(), detail::visit_slot<reader_type, F>{table_.reader(), f});
   }
 
   /// Makes room for n keys at the load factor, including those already present. Synchronises. Throws

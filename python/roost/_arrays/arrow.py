@@ -5,13 +5,14 @@ DeviceTable, and results of these are on the same device. The CPU is a device, t
 all.
 """
 
+import numpy as np
+
 from .. import _host
 from .exact import no_nulls
 from .libraries import NUMPY, library_of_gpu
 from .types import BOOL, FLOAT16, INT64, NANS, NUMBERS, UINT8, numpy_dtype
 
-_TYPES = list(NUMBERS)
-_FORMATS = dict(zip(_TYPES, "csilbCSILfg")) | {FLOAT16: "e"}
+_FORMATS = {dtype: _host.arrow_format(name) for dtype, name in NUMBERS.items()} | {FLOAT16: "e"}
 _CPU, _CUDA = (1, 3), (2, 13)  # Arrow's device types
 
 
@@ -100,9 +101,9 @@ class DeviceColumn(_OnDevice):
         """An array of the values as numbers, and bools that say which are not null, or None. Texts are
         numbered; half floats become floats, and times integers."""
         library = self.library
-        values, number, there = library.module.read_values(library.place(), self.made)
+        values, type, there = library.module.read_values(library.place(), self.made)
         there = None if there is None else library.adopt(there, BOOL)
-        return library.adopt(values, _TYPES[number]), there
+        return library.adopt(values, np.dtype(type)), there
 
     def sort_keys(self):
         """Arrays to sort by, the first one first: whether a row is null, and its value."""

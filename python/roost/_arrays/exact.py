@@ -374,9 +374,9 @@ def _of_cells(cells, what, a="a list of"):
     if kinds <= {"bool", "int", "float"} and kinds:
         return _floats(cells, types, what)
     if kinds == {"str"}:
-        return _texts(cells, "\0", _LONGEST_TEXT, np.str_)
+        return _texts(_own(cells, types, str), "\0", _LONGEST_TEXT, np.str_)
     if kinds == {"bytes"}:
-        return _texts(cells, b"\0", _LONGEST_BYTES, np.bytes_)
+        return _texts(_own(cells, types, bytes), b"\0", _LONGEST_BYTES, np.bytes_)
     if kinds <= {"date"}:
         return _dates(cells, np.datetime64, what)
     if kinds == {"duration"}:
@@ -388,6 +388,11 @@ def _of_cells(cells, what, a="a list of"):
         raise TypeError(f"{what}: {a} {names}, with missing values; drop or fill them")
     advice = "pass them all as" if len(types) > 1 else "convert them to"
     raise TypeError(f"{what}: {a} {names}; {advice} integers, floats, strings, bytes or dates")
+
+
+def _own(cells, types, of):
+    """Texts or bytes without what their types make of them: numpy takes str(cell), cut to len(cell)."""
+    return cells if types == {of} else [of.__add__(cell, of()) for cell in cells]
 
 
 def _single(cell, what):

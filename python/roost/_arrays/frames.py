@@ -68,6 +68,11 @@ class Rows:
         return rows if self.missing is None else rows.set(rows < 0, None)
 
 
+def _arrow_of(column):
+    """What a Series or an array of pandas keeps in Arrow."""
+    return getattr(column, "array", column)._pa_array
+
+
 def _in_pandas(column, name=None):
     """A column of Arrow as one of pandas."""
     pandas = sys.modules["pandas"]
@@ -96,7 +101,7 @@ class Pandas:
         """The values of some rows; a null where a number is negative."""
         pandas, rows = sys.modules["pandas"], Rows.of(rows)
         if isinstance(column.dtype, pandas.ArrowDtype):
-            return _in_pandas(Arrow.take(column.array._pa_array, rows), column.name)
+            return _in_pandas(Arrow.take(_arrow_of(column), rows), getattr(column, "name", None))
         values = column.to_numpy() if isinstance(column.dtype, np.dtype) else getattr(column, "array", column)
         rows, missing = rows.numbers, rows.missing is not None
         if missing and isinstance(values, np.ndarray):
@@ -136,9 +141,9 @@ class Pandas:
         if one.dtype != other.dtype:
             arrow = [isinstance(column.dtype, pandas.ArrowDtype) for column in parts]
             if all(arrow):
-                return _in_pandas(Arrow.joined(*(column.array._pa_array for column in parts)))
+                return _in_pandas(Arrow.joined(*map(_arrow_of, parts)))
             parts = [
-                _in_pandas(_large(c.array._pa_array)) if of_arrow else c for c, of_arrow in zip(parts, arrow)
+                _in_pandas(_large(_arrow_of(c))) if of_arrow else c for c, of_arrow in zip(parts, arrow)
             ]
         return pandas.concat(parts, ignore_index=True)
 
@@ -265,18 +270,34 @@ def _large(column):
     return column.cast(_LARGE.get(str(column.type), column.type))
 
 
+def _taken_texts(column, rows, kind):
+    """Some rows of a column of large texts as texts of another type, in chunks of less than 2 GiB."""
+    pa, taken = sys.modules["pyarrow"], column.take(rows)
+    try:
+        return taken.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowCapacityError):
+        if len(rows) < 2 or not hasattr(taken, "chunks"):
+            raise OverflowError(f"over 2 GiB of texts in one array; cast it to large_{kind}") from None
+    half = len(rows) // 2
+    parts = (_taken_texts(column, part, kind) for part in (rows[:half], rows[half:]))
+    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], kind)
+
+
 def _taken(column, rows):
     """Some rows of a column of Arrow. pyarrow does not take views, what has views or runs inside, and chunks
-    whose dictionaries have nulls, or too many values for one."""
+    whose dictionaries have nulls, or too many values for one. Of several dictionaries of float16 it makes one
+    of their bits (26.0.1)."""
     pa, kind = sys.modules["pyarrow"], column.type
+    halves = pa.types.is_dictionary(kind) and pa.types.is_float16(kind.value_type)
     try:
-        return column.take(rows)
+        if not (halves and hasattr(column, "chunks")):
+            return column.take(rows)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         pass
     if str(kind) in _LARGE:
-        return _large(column).take(rows).cast(kind)
+        return _taken_texts(_large(column), rows, kind)
     if pa.types.is_dictionary(kind):
-        first, *others = chunks = column.chunks
+        first, *others = chunks = column.chunks or [pa.array([], kind)]
         if all(chunk.dictionary.equals(first.dictionary) for chunk in others):
             numbers, known = pa.chunked_array([c.indices for c in chunks]).take(rows), first.dictionary
         else:
@@ -448,11 +469,12 @@ def _capsules_of(x):
     if kind not in _has_capsules:
         has = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
         on_device = any(hasattr(kind, name) for name in _ON_DEVICES)
-        library = kind.__module__.split(".")[0]
-        if library in ("numpy", "pandas", "polars", "pyarrow"):
-            has = has and kind.__name__ == "RecordBatchReader"
+        bases = {(base.__module__.split(".")[0], base.__name__) for base in kind.__mro__}
+        libraries = {library for library, _ in bases}
+        if libraries & {"numpy", "pandas", "polars", "pyarrow"}:
+            has = has and ("pyarrow", "RecordBatchReader") in bases
             on_device = "not is_cpu" if on_device and hasattr(kind, "is_cpu") else False
-        _has_capsules[kind] = has, on_device and library != "roost"
+        _has_capsules[kind] = has, on_device and "roost" not in libraries
     return _has_capsules[kind]
 
 
@@ -525,7 +547,7 @@ def in_utc(x):
         return x.dt.convert_time_zone("UTC").dt.replace_time_zone(None), zone
     if frames is Pandas and kind is x.dtype:
         return sys.modules["pandas"].Series(x).dt.tz_convert(None), zone
-    column = x if frames is Arrow else getattr(x, "array", x)._pa_array
+    column = x if frames is Arrow else _arrow_of(x)
     return column.cast(sys.modules["pyarrow"].timestamp(kind.unit)), zone
 
 
@@ -566,7 +588,11 @@ def columns_named(frame, names, what, argument):
     known, columns = frames.columns(frame)
     several = not isinstance(names, (str, bytes)) and hasattr(names, "__iter__")
     names = list(names) if several and not (isinstance(names, tuple) and names in known) else [names]
-    wrong = [name for name in names if known.count(name) != 1]
+    try:
+        wrong = [name for name in names if known.count(name) != 1]
+    except Exception:  # expressions of polars and others have no truth value
+        kinds = sorted({type(name).__name__ for name in names})
+        raise TypeError(f"{what}: {argument} of type {', '.join(kinds)}; give the names of columns") from None
     if wrong or not names:
         twice = "; rename those that share a name" if any(name in known for name in wrong) else ""
         raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}{twice}")

@@ -46,7 +46,7 @@ def _subclass(x, what):
 
 def _masked(x, what):
     if is_masked(x):
-        raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
+        raise TypeError(f"{what}: an array with masked elements; drop them with x.compressed(), or fill them")
     return take(under_mask(x), what)
 
 
@@ -206,6 +206,8 @@ def _pandas(x, what):
     dtype = x.dtype
     if isinstance(dtype, np.dtype):
         return x.to_numpy(), NUMPY
+    if hasattr(column, "sp_values"):
+        return np.asarray(column.to_dense()), NUMPY
     if getattr(dtype, "tz", None) is not None:
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
     no_nulls("the column", int(x.isna().sum()), what)

@@ -4,11 +4,12 @@ import functools
 
 import numpy as np
 
+from .. import _host
+
 BOOL, UINT8, UINT32, UINT64 = map(np.dtype, (np.bool_, np.uint8, np.uint32, np.uint64))
 INT32, INT64 = map(np.dtype, (np.int32, np.int64))
 FLOAT16, FLOAT32, FLOAT64 = map(np.dtype, (np.float16, np.float32, np.float64))
-NUMBERS = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-NUMBERS = {np.dtype(name): number for number, name in enumerate(NUMBERS.split())}  # as in C++
+NUMBERS = {np.dtype(name): name for name in _host.number_types}  # those of C++, by name
 NANS = {FLOAT16: 0x7E00, FLOAT32: 0x7FC00000, FLOAT64: 0x7FF8000000000000}  # the bits that represent all NaNs
 
 

@@ -198,7 +198,7 @@ def of_values(values, unit, what):
 
 def _masked(x, what):
     if x.ndim != 1 or x.dtype.names:
-        raise TypeError(f"{what}: a masked array of shape {x.shape}; pass one dimension")
+        raise TypeError(f"{what}: a masked array of shape {x.shape}, type {x.dtype}; pass one column")
     there, values = ~np.ma.getmaskarray(x), under_mask(x)
     if x.dtype.kind != "O":
         return _plain(values, what, bitmap_of(there), x)
@@ -309,6 +309,8 @@ def _pandas(x, what):
     if arrow is not None:
         return _arrow(arrow, what, x)
     dtype = x.dtype
+    if hasattr(column, "sp_values"):
+        return _pandas(x.astype(dtype.subtype), what)
     if isinstance(dtype, np.dtype):
         if dtype.kind != "O":
             return _plain(x, what)

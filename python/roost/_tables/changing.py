@@ -66,15 +66,15 @@ class Changing(Mapping):
         return array if shape == whole else library.full(whole, array)
 
     @whole_floats
-    def _change(self, keys, values, how, name):
+    def _change(self, keys, values, name):
         what = f"roost.{type(self).__name__}.{name}"
         keys = self._queries(keys, what)
         dtype, library = self._values.dtype, keys.library
         array = self._column(values, keys, what)
-        if how == 2 and (dtype.kind in "mM" or (dtype.itemsize < 4 and dtype.kind != "u")):
+        if name == "add" and (dtype.kind in "mM" or (dtype.itemsize < 4 and dtype.kind != "u")):
             raise TypeError(f"{what}: sums of {dtype}; make a map with numbers of 4 or 8 bytes as values")
-        words, floating = self._values.words(array, library), how == 2 and dtype.kind == "f"
-        inserted, full = self._table.insert(library.place(), keys.words, words, how, floating)
+        words, floating = self._values.words(array, library), name == "add" and dtype.kind == "f"
+        inserted, full = self._table.insert(library.place(), keys.words, words, name, floating)
         if full:
             raise MemoryError(f"{what}: {full} keys found no room")
         return inserted
@@ -97,12 +97,12 @@ class Changing(Mapping):
         MemoryError
             There is no room to grow. The table remains valid, and has part of the batch.
         """
-        return self._change(keys, values, 0, "insert")
+        return self._change(keys, values, "insert")
 
     def insert_or_assign(self, keys, values):
         """Stores all pairs; present keys get the new value. Returns how many were absent. Of several pairs
         with the same key any one is stored, not always the same on each run."""
-        return self._change(keys, values, 1, "insert_or_assign")
+        return self._change(keys, values, "insert_or_assign")
 
     def erase(self, keys):
         """Removes keys; returns how many were present."""
@@ -190,7 +190,7 @@ class ConcurrentMap(Changing):
 
         Floats are added in no defined order; integers wrap around.
         """
-        return self._change(keys, values, 2, "add")
+        return self._change(keys, values, "add")
 
     def __reduce__(self):
         items = self._pickled(*self._items())

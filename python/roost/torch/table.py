@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import secrets
 import shutil
@@ -15,18 +16,23 @@ import zlib
 import numpy as np
 import torch
 
+from .. import _host
 from .._arrays.exact import plural
 from .._arrays.take import take
-from .._options import whole_number
+from .._options import type_name, whole_number
 
-_POLICIES = {None: 0, "lru": 1, "lfu": 2, "score": 3}
-_OPTIMIZERS = {"sgd": 0, "adagrad": 1, "rowwise_adagrad": 2, "adam": 3}
-_INITIALIZERS = {"normal": 0, "uniform": 1, "constant": 2}
-_DTYPES = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+_DTYPES = torch.float32, torch.bfloat16, torch.float16
+_POLICIES = tuple(None if name == "none" else name for name in _host.policies)
+_KNOWN = {"policy": _POLICIES, "optimizer": _host.optimizers, "dtype": _DTYPES}
+# What numbers stand for in states of format 1; format 2 has names.
+_NUMBERED = {
+    "optimizer": ("sgd", "adagrad", "rowwise_adagrad", "adam"),
+    "dtype": ("float32", "bfloat16", "float16"),
+    "policy": (None, "lru", "lfu", "score"),
+}
 _NONE = (0, 0, 0)  # an empty column
 # The parts of a state: the type in the state, whether each element is a row of bytes, and the type here.
 _PARTS = {
-    "about": (torch.int64, False, None),
     "slots": (torch.int32, False, torch.uint32),
     "ids": (torch.int64, False, torch.int64),
     "features": (torch.int16, False, torch.uint16),
@@ -34,6 +40,8 @@ _PARTS = {
     "scores": (torch.int64, False, torch.uint64),
     "rows": (torch.uint8, True, torch.uint8),
 }
+_STATE = "about", *_PARTS
+_ABOUT = "format", "dim", "optimizer", "dtype", "policy", "capacity", "seed", "steps", "updates"
 _PIECE = 64 * 2**20  # bytes of rows copied between a device and the host at a time
 
 
@@ -322,13 +330,10 @@ class Table(torch.nn.Module):
         super().__init__()
         what = self._what
         dtype = dtype or torch.float32
-        for name, value, known in (
-            ("policy", policy, _POLICIES),
-            ("optimizer", optimizer, _OPTIMIZERS),
-            ("dtype", dtype, _DTYPES),
-        ):
-            if value not in known:
-                raise ValueError(f"{what}: {name}={value!r}; give one of {', '.join(map(repr, known))}")
+        for name, value in (("policy", policy), ("optimizer", optimizer), ("dtype", dtype)):
+            if value not in _KNOWN[name]:
+                known = ", ".join(map(repr, _KNOWN[name]))
+                raise ValueError(f"{what}: {name}={value!r}; give one of {known}")
         self.dim, self.policy, self.optimizer, self.dtype = dim, policy, optimizer, dtype
         self._options = {
             "dim": whole_number(dim, what, "dim"),
@@ -381,12 +386,12 @@ class Table(torch.nn.Module):
         module = library.module
         return module.make_embeddings(
             library.place(),
-            _DTYPES[self.dtype],
+            type_name(self.dtype),
             o["dim"],
             capacity,
             o["hbm_rows"] or 0,
-            _POLICIES[self.policy],
-            _OPTIMIZERS[self.optimizer],
+            self.policy or "none",
+            self.optimizer,
             module.Rates(*self._rates),
             *o["initializer"],
             o["admit"],
@@ -726,7 +731,7 @@ class Table(torch.nn.Module):
         }
 
     _forgotten, _loaded = 0, False
-    _in_files = frozenset(_PARTS)
+    _in_files = frozenset(_STATE)
 
     def _entries(self, since=0, host=False):
         """All that the table knows of its keys, as tensors; `host`: in host memory."""
@@ -812,63 +817,55 @@ class Table(torch.nn.Module):
             signed = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
             state[name] = tensor.view(signed.get(tensor.dtype, tensor.dtype))
         counts = self.counts()
-        seed = self._options["seed"]
-        kind = [_OPTIMIZERS[self.optimizer], list(_DTYPES).index(self.dtype), _POLICIES[self.policy]]
-        state["about"] = torch.tensor(
-            [1, self.dim, *kind, self.capacity, seed, counts["steps"], counts["updates"]]
-        )
+        about = {"format": 2} | self._kind() | {"capacity": self.capacity, "seed": self._options["seed"]}
+        about |= {name: counts[name] for name in ("steps", "updates")}
+        state["about"] = torch.tensor(list(json.dumps(about).encode()), dtype=torch.uint8)
         return state
 
+    def _kind(self):
+        """What a table that loads a state must have in common with the one that saved it."""
+        dim, dtype = self._options["dim"], type_name(self.dtype)
+        return {"dim": dim, "optimizer": self.optimizer, "dtype": dtype, "policy": self.policy}
+
     def _load_from_state_dict(self, state, prefix, metadata, strict, missing, unexpected, errors):
-        lacking = [prefix + name for name in _PARTS if prefix + name not in state]
+        lacking = [prefix + name for name in _STATE if prefix + name not in state]
         if lacking:
             missing.extend(lacking)
             return
         unexpected.extend(
-            key for key in state if key.startswith(prefix) and key[len(prefix) :] not in _PARTS and strict
+            key for key in state if key.startswith(prefix) and key[len(prefix) :] not in _STATE and strict
         )
-        wrong = self._take_state({name: state[prefix + name] for name in _PARTS})
+        wrong = self._take_state({name: state[prefix + name] for name in _STATE})
         if wrong is not None:
             errors.append(f"{prefix.rstrip('.') or 'Table'}: {wrong}")
 
     def _take_state(self, state):
         """Loads a state; returns what is wrong with it, or None."""
-        about = state["about"]
-        if (
-            not isinstance(about, torch.Tensor)
-            or about.shape != (9,)
-            or about.dtype != torch.int64
-            or about[0] != 1
-            or (about[1:] < 0).any()
-        ):
+        about = _read_about(state["about"])
+        if about is None:
             return "not what a table of this version of roost has saved"
-        _, dim, optimizer, dtype, policy, capacity, seed, steps, updates = about.tolist()
-        theirs = {"dim": dim, "optimizer": optimizer, "dtype": dtype, "policy": policy}
-        mine = {
-            "dim": self.dim,
-            "optimizer": _OPTIMIZERS[self.optimizer],
-            "dtype": list(_DTYPES).index(self.dtype),
-            "policy": _POLICIES[self.policy],
-        }
-        names = {"optimizer": list(_OPTIMIZERS), "dtype": list(_DTYPES), "policy": list(_POLICIES)}
-        for part, number in theirs.items():
-            if number != mine[part]:
-                of_it = dict(enumerate(names.get(part, []))).get(number, number)
-                return f"of a table with {part}={of_it!r}; this one has {getattr(self, part)!r}"
+        known = _KNOWN | {"dtype": [*map(type_name, _DTYPES)], "dim": [about["dim"]]}
+        for part, mine in self._kind().items():
+            saved = f"of a table with {part}={about[part]!r}"
+            if about[part] not in known[part]:
+                return f"{saved}, unknown to this version of roost; load it with the one that saved it"
+            if about[part] != mine:
+                return f"{saved}; this one has {mine!r}"
+        capacity, seed, steps, updates = (about[name] for name in _ABOUT[5:])
         n = len(state["ids"]) if isinstance(state["ids"], torch.Tensor) and state["ids"].ndim else 0
         for name, (saved, tail, _) in _PARTS.items():
             part = state[name]
             right = isinstance(part, torch.Tensor) and part.dtype == saved
             rows = 0 if name == "scores" and self.policy not in ("lfu", "score") else n
             tail = (self._table.row_bytes,) if tail else ()
-            if not right or (name != "about" and part.shape != (rows, *tail)):
+            if not right or part.shape != (rows, *tail):
                 return f"{name} of another type or shape than was saved"
         last = state["steps"].view(torch.uint32).to(torch.int64)
         if max(steps, updates) >= 2**32 or (len(last) and last.max() > steps):
             return "keys were looked up after the last step"
         if state["features"].any() and not self.features:
             return "keys with features; make the table with features=True"
-        entries = {name: state[name].view(taken) for name, (_, _, taken) in _PARTS.items() if taken}
+        entries = {name: state[name].view(taken) for name, (_, _, taken) in _PARTS.items()}
         try:
             self._restore(entries, capacity, seed, steps, updates)
         except ValueError as error:
@@ -987,6 +984,9 @@ class Table(torch.nn.Module):
     def __setstate__(self, state):
         kept, capacity, device = state.pop("_state"), state.pop("_capacity"), state.pop("_device")
         super().__setstate__(state)
+        kind, *numbers = self._options["initializer"]
+        if isinstance(kind, int):  # of format 1
+            self._options["initializer"] = (("normal", "uniform", "constant")[kind], *numbers)
         self._make(capacity, device)
         self.load_state_dict(kept)
 
@@ -995,6 +995,22 @@ class Table(torch.nn.Module):
         return (
             f"{self.capacity} rows of {self.dim} {self.dtype}, {self.optimizer}, policy={self.policy!r}{near}"
         )
+
+
+def _read_about(saved):
+    """What a state says of its table, by name; None if it says something else."""
+    try:
+        if saved.dtype == torch.int64:
+            about = dict(zip(_ABOUT, saved.tolist(), strict=True))
+            for part, names in _NUMBERED.items():
+                about[part] = dict(enumerate(names)).get(about[part], about[part])
+        else:
+            about = json.loads(bytes(saved.tolist()))
+        numbers = [about[name] for name in _ABOUT if name not in _NUMBERED]
+        right = all(type(x) is int and 0 <= x < 2**63 for x in numbers) and about["format"] in (1, 2)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return None
+    return about if right and len(about) == len(_ABOUT) else None
 
 
 def _begin_file(file, what):
@@ -1144,4 +1160,4 @@ def _initializer(given, what):
             f"{what}: initializer={given!r}; give finite numbers of float32, the least first, "
             "no deviation below 0"
         )
-    return _INITIALIZERS[kind], numbers[0], numbers[1] if len(numbers) > 1 else 0.0
+    return kind, numbers[0], numbers[1] if len(numbers) > 1 else 0.0

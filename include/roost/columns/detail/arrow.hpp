@@ -345,8 +345,13 @@ void write_values(const Place& place, const ArrowSchema& type, const arrow_chunk
       return place.copy(target, static_cast<const char*>(from.array->buffers[1]) + from.begin * 16,
                         n * bytes);
     }
-    return place.for_each(n, convert_value{from.array->buffers[1], from.begin, how.layout, how.number,
-                                           as.number, bytes == 16, target});
+    return place.for_each(n, convert_value{.from = from.array->buffers[1],
+                                           .begin = from.begin,
+                                           .layout = how.layout,
+                                           .number = how.number,
+                                           .to_number = as.number,
+                                           .to_wide = bytes == 16,
+                                           .to = target});
   }
   const auto sum = [&](std::size_t rows, const has_no_value& f) { return place.sum(rows, f); };
   const coded_texts codes = codes_of(type, from, nullptr, sum);

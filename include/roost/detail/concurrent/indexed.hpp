@@ -71,18 +71,18 @@ class indexed::reader : protected indexed::slots<Place, Key> {
   static constexpr detail::bulk_drivers drivers{.defers = true};
   using key_slots::with_format, key_slots::start, key_slots::read, key_slots::match, key_slots::passed,
       key_slots::fetch;
-  using typename key_slots::lookup;
+  using typename key_slots::reading_cursor;
 
   template <class Access>
-  ROOST_FN void take(Access access, const lookup& position, int s, hit& result) const {
+  ROOST_FN void take(Access access, const reading_cursor& cursor, int s, hit& result) const {
     detail::hit<index_type> number;
-    key_slots::take(access, position, s, number);
+    key_slots::take(access, cursor, s, number);
     if (number) result = {value_of(one_lane(), *number), number.slot, number.probes};
   }
   template <class Access>
-  ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
+  ROOST_FN bool goes_on(Access access, reading_cursor& cursor, hit&) const {
     detail::hit<index_type> none;
-    return key_slots::goes_on(access, position, none);
+    return key_slots::goes_on(access, cursor, none);
   }
 
  protected:

@@ -169,8 +169,8 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     found<Value> result;
     const int leader =
-        follow<detail::shared_access>(lanes, sequence_of(key), false, [&](std::uint64_t, const sight& here) {
-          result = here.template answer<detail::shared_access>();
+        follow<detail::shared_access>(lanes, cursor_of(key), false, [&](std::uint64_t, const sight& view) {
+          result = view.template answer<detail::shared_access>();
           return true;
         });
     return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
@@ -225,14 +225,14 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   template <class Visit>
   ROOST_FN void probe_in_region(const word& w, std::uint64_t section, std::uint32_t target,
                                 const Visit& visit) const {
-    probe_sequence probes = sequence_of_hash(hash_in_section(w, section));
-    for (std::uint32_t step = 1; step < probes.buckets && probes.number != target && visit(probes.number);
+    auto cursor = cursor_of_hash(hash_in_section(w, section));
+    for (std::uint32_t step = 1; step < cursor.buckets && cursor.number != target && visit(cursor.number);
          ++step)
-      probes.next();
+      cursor.next();
   }
 
-  /// The probe sequence of a key: the buckets where it may be.
-  struct probe_sequence {
+  /// The state of a key's probing: its bucket, and which ones follow.
+  struct cursor {
     bucket* section;  // the regions to probe
     std::uint32_t regions;
     std::uint32_t region;   // the current one of these
@@ -243,7 +243,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
     std::uint32_t steps;  // the most steps
     typename slot::part key;
 
-    ROOST_FN std::uint64_t here() const { return std::uint64_t{region} * buckets + number; }
+    ROOST_FN std::uint64_t bucket_index() const { return std::uint64_t{region} * buckets + number; }
     ROOST_FN void next() {
       number += stride;
       if (number >= buckets) number -= buckets;
@@ -267,11 +267,11 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   using seen_words = std::conditional_t<by_lanes, const word*, word[bucket_slots]>;
 
   template <class Access>
-  ROOST_FN static void look_at(const bucket& here, seen_words& seen) {
+  ROOST_FN static void look_at(const bucket& from, seen_words& seen) {
     if constexpr (by_lanes) {
-      seen = here.slots;
+      seen = from.slots;
     } else {
-      Access::load(here.slots, seen);
+      Access::load(from.slots, seen);
     }
   }
 
@@ -339,9 +339,9 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   /// The format for direct lookups of many threads: neighbours read their buckets together.
   using format_of_neighbours = detail::paired_access;
 
-  struct lookup {
-    probe_sequence probes;
-    std::uint32_t steps;  // steps already taken
+  /// With what was read.
+  struct reading_cursor : cursor {
+    std::uint32_t taken;  // steps
     seen_words here;      // of the bucket that was read
   };
 
@@ -350,44 +350,43 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
     return f(detail::shared_access());
   }
 
-  ROOST_FN lookup start(const Key& key) const { return {sequence_of(key), 0, {}}; }
+  ROOST_FN reading_cursor start(const Key& key) const { return {cursor_of(key), 0, {}}; }
 
   template <class Access>
-  ROOST_FN void read(Access, lookup& position) const {
-    look_at<Access>(position.probes.section[position.probes.here()], position.here);
+  ROOST_FN void read(Access, reading_cursor& cursor) const {
+    look_at<Access>(cursor.section[cursor.bucket_index()], cursor.here);
   }
 
   /// The slot may be that of an erased key.
   template <class Access>
-  ROOST_FN int match(Access, const lookup& position) const {
-    return detail::first_of(of_key<Access>(position.here, position.probes.key));
+  ROOST_FN int match(Access, const reading_cursor& cursor) const {
+    return detail::first_of(of_key<Access>(cursor.here, cursor.key));
   }
 
   template <class Access>
-  ROOST_FN void take(Access, const lookup& position, int s, hit& result) const {
-    const word there = word_at<Access>(position.here, s);
+  ROOST_FN void take(Access, const reading_cursor& cursor, int s, hit& result) const {
+    const word there = word_at<Access>(cursor.here, s);
     if (!slot::is_there(there)) return;
-    const std::uint64_t b =
-        static_cast<std::uint64_t>(position.probes.section - buckets_) + position.probes.here();
-    result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), position.steps + 1};
+    const std::uint64_t b = static_cast<std::uint64_t>(cursor.section - buckets_) + cursor.bucket_index();
+    result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), cursor.taken + 1};
   }
 
   template <class Access>
-  ROOST_FN bool passed(Access, const lookup& position) const {
-    return marked_in<Access>(position.here, position.probes.key);
+  ROOST_FN bool passed(Access, const reading_cursor& cursor) const {
+    return marked_in<Access>(cursor.here, cursor.key);
   }
 
   template <class Access>
-  ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
-    const bool ends = !passed(access, position), all = ++position.steps == position.probes.steps;
-    if (ends | all) return false;  // | is one branch
-    position.probes.next();
+  ROOST_FN bool goes_on(Access access, reading_cursor& cursor, hit&) const {
+    const bool ends = !passed(access, cursor), exhausted = ++cursor.taken == cursor.steps;
+    if (ends | exhausted) return false;  // | is one branch
+    cursor.next();
     return true;
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const reading_cursor& cursor) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(position.probes.section + position.probes.here());
+    __builtin_prefetch(cursor.section + cursor.bucket_index());
 #endif
   }
 
@@ -398,30 +397,28 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
                                                                      << (8 * sizeof(hash) - log2_sections);
   }
 
-  ROOST_FN probe_sequence sequence_of(const Key& key) const {
-    return sequence_of_hash(hash_of(key, plan_.seed));
-  }
-  ROOST_FN probe_sequence sequence_of_hash(typename slot::hash h) const {
+  ROOST_FN cursor cursor_of(const Key& key) const { return cursor_of_hash(hash_of(key, plan_.seed)); }
+  ROOST_FN cursor cursor_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
     const std::uint32_t regions = plan_.regions / sections,
                         section = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - log2_sections));
     const std::uint32_t strides = detail::larger(plan_.region_buckets, 2u) - 1;
-    return {
-        buckets_ + std::uint64_t{section} * regions * plan_.region_buckets,
-        regions,
-        static_cast<std::uint32_t>(region.digit) - section * regions,
-        plan_.region_buckets,
-        static_cast<std::uint32_t>(home.digit),
-        1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
-        0,
-        detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
-        static_cast<typename slot::part>(h & slot::kept) | slot::taken};
+    return {.section = buckets_ + std::uint64_t{section} * regions * plan_.region_buckets,
+            .regions = regions,
+            .region = static_cast<std::uint32_t>(region.digit) - section * regions,
+            .buckets = plan_.region_buckets,
+            .number = static_cast<std::uint32_t>(home.digit),
+            .stride = 1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
+            .lap = 0,
+            .steps = detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets,
+                                     buckets_in_reach),
+            .key = static_cast<typename slot::part>(h & slot::kept) | slot::taken};
   }
 
   /// The result of reading a bucket.
   struct sight {
-    unsigned mine = 0;  // a bit for each slot: belongs to the key,
+    unsigned matching = 0;  // a bit for each slot: belongs to the key,
     unsigned free = 0;
     seen_words seen;
 
@@ -429,18 +426,18 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
     ROOST_FN void look(const typename slot::part& key) {
       free = free_in<Access>(
           seen);  // first: if the bucket is read twice, a key that is inserted in between is seen
-      mine = of_key<Access>(seen, key);
+      matching = of_key<Access>(seen, key);
     }
     template <class Access>
     ROOST_FN found<Value> answer() const {
-      if (mine == 0) return found<Value>();
-      const word there = mine_seen<Access>();
+      if (matching == 0) return found<Value>();
+      const word there = matching_word<Access>();
       return slot::is_there(there) ? found<Value>(slot::value(there)) : found<Value>();
     }
     /// The word of the key.
     template <class Access>
-    ROOST_FN word mine_seen() const {
-      return reader::template word_at<Access>(seen, detail::first_of(mine));
+    ROOST_FN word matching_word() const {
+      return reader::template word_at<Access>(seen, detail::first_of(matching));
     }
   };
 
@@ -455,37 +452,37 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   /// sets the key's mark in all earlier buckets, and calls on_mark(bucket). Returns the lane that ended the
   /// walk, or no_lane.
   template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
-  ROOST_FN static int follow(const Lanes& lanes, const probe_sequence& probes, bool comes,
-                             const Settle& settle, const OnMark& on_mark = {}) {
-    probe_sequence mine = probes;
-    for (std::uint32_t r = 0; r < lanes.rank(); ++r) mine.next();
-    for (std::uint32_t step = lanes.rank(); step < probes.steps + lanes.rank(); step += lanes.size()) {
-      sight here;
-      const std::uint64_t b = mine.here();
-      look_at<Access>(probes.section[b], here.seen);
-      const bool looks = step < probes.steps;
-      if (looks) here.template look<Access>(probes.key);
-      const bool unmarked = looks && !marked_in<Access>(here.seen, probes.key);
+  ROOST_FN static int follow(const Lanes& lanes, const cursor& cursor, bool comes, const Settle& settle,
+                             const OnMark& on_mark = {}) {
+    auto lane_cursor = cursor;
+    for (std::uint32_t r = 0; r < lanes.rank(); ++r) lane_cursor.next();
+    for (std::uint32_t step = lanes.rank(); step < cursor.steps + lanes.rank(); step += lanes.size()) {
+      sight view;
+      const std::uint64_t b = lane_cursor.bucket_index();
+      look_at<Access>(cursor.section[b], view.seen);
+      const bool looks = step < cursor.steps;
+      if (looks) view.template look<Access>(cursor.key);
+      const bool unmarked = looks && !marked_in<Access>(view.seen, cursor.key);
       // The mark is set before the key and is never cleared, so relaxed order suffices.
       const auto pass = [&] {
         if constexpr (std::is_same_v<OnMark, no_marks>) return;
         if (!comes || !unmarked) return;
-        Access::set_key_bits(probes.section[b].slots + mark_slot(probes.key),
+        Access::set_key_bits(cursor.section[b].slots + mark_slot(cursor.key),
                              typename slot::part{slot::mark});
         on_mark(b);
       };
-      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0 || (unmarked && !comes))) {
+      while (const unsigned votes = lanes.ballot((view.matching | view.free) != 0 || (unmarked && !comes))) {
         const int leader = detail::first_of(votes);
         if (lanes.size() > 1) {
           if (static_cast<int>(lanes.rank()) < leader) pass();
           lanes.sync();
         }
         bool done = false;
-        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here);
+        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, view);
         if (lanes.from_lane(static_cast<unsigned>(leader), done)) return leader;
       }
       pass();
-      for (std::uint32_t l = 0; l < lanes.size(); ++l) mine.next();
+      for (std::uint32_t l = 0; l < lanes.size(); ++l) lane_cursor.next();
     }
     return no_lane;
   }
@@ -518,7 +515,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, keep()).what;
+    return put_on<detail::shared_access>(lanes, this->cursor_of(key), value, keep()).what;
   }
 
   /// Stores a pair, or gives a present key another value.
@@ -527,7 +524,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, assign()).what;
+    return put_on<detail::shared_access>(lanes, this->cursor_of(key), value, assign()).what;
   }
 
   /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
@@ -539,7 +536,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes, class F>
   ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
                                      const F& f) const {
-    return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, apply<F>{f}).what;
+    return put_on<detail::shared_access>(lanes, this->cursor_of(key), value, apply<F>{f}).what;
   }
 
   using inserted_or_found = roost::inserted_or_found<Value>;
@@ -549,7 +546,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
-    const put_result done = put_on<detail::shared_access>(lanes, this->sequence_of(key), value, keep());
+    const put_result done = put_on<detail::shared_access>(lanes, this->cursor_of(key), value, keep());
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
@@ -565,16 +562,16 @@ class probing::table : public probing::reader<Place, Key, Value> {
     requires(slot::has_value)
   {
     bool result = false;
-    const auto probes = this->sequence_of(key);
+    const auto cursor = this->cursor_of(key);
     const auto wanted = slot::value_part(expected);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
-          if (here.mine == 0) return true;
+        lanes, cursor, false, [&](std::uint64_t b, const typename base::sight& view) {
+          if (view.matching == 0) return true;
           // The unused bytes beside a short value may hold a carry of plus.
-          for (word seen = here.template mine_seen<detail::shared_access>();
+          for (word seen = view.template matching_word<detail::shared_access>();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
-                &probes.section[b].slots[detail::first_of(here.mine)], seen,
+                &cursor.section[b].slots[detail::first_of(view.matching)], seen,
                 slot::make(slot::key_part(seen), slot::value_part(desired)));
             result = before == seen;
             seen = before;
@@ -589,12 +586,12 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     bool result = false;
-    const auto probes = this->sequence_of(key);
+    const auto cursor = this->cursor_of(key);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
-          if (here.mine != 0) {
-            word* const position = probes.section[b].slots + detail::first_of(here.mine);
-            result = (detail::shared_access::set_key_bits(position, slot::erased) & slot::erased) == 0;
+        lanes, cursor, false, [&](std::uint64_t b, const typename base::sight& view) {
+          if (view.matching != 0) {
+            word* const there = cursor.section[b].slots + detail::first_of(view.matching);
+            result = (detail::shared_access::set_key_bits(there, slot::erased) & slot::erased) == 0;
           }
           return true;
         });
@@ -610,39 +607,42 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// insert with any change: keep, assign, apply.
   template <class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->sequence_of(key), value, change).what;
+    return put_on<detail::shared_access>(one_lane(), this->cursor_of(key), value, change).what;
   }
   struct put_result {
     insertion what;        // also full if a change that does not insert does not find the key
     word seen;             // of a present key, before the change
     std::uint32_t bucket;  // where the key is in a copy of its region
   };
-  /// The same in a copy of the key's region that only one team uses, in the buckets [first, last) of its
-  /// probe sequence; first is 0 or 1. on_mark(bucket) is called for the buckets that the key may be the first
-  /// to mark.
+  /// The buckets [first, last) of a probe sequence; first is 0 or 1.
+  struct bucket_range {
+    std::uint32_t first, last;
+  };
+  /// The same in some buckets of a copy of the key's region that only one team uses. on_mark(bucket) is
+  /// called for the buckets that the key may be the first to mark.
   template <class Access, class Change, class OnMark>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
-                                    std::uint32_t first, std::uint32_t last, const OnMark& on_mark) const {
-    typename base::probe_sequence probes = this->sequence_of(key);
-    probes.section = copy;
-    probes.region = 0;
-    probes.steps = detail::smaller(last, detail::smaller(probes.steps, probes.buckets)) - first;
-    if (first != 0) probes.next();
-    return put_on<Access>(one_lane(), probes, value, change, on_mark);
+                                    const bucket_range& tried, const OnMark& on_mark) const {
+    auto cursor = this->cursor_of(key);
+    cursor.section = copy;
+    cursor.region = 0;
+    cursor.steps = detail::smaller(tried.last, detail::smaller(cursor.steps, cursor.buckets)) - tried.first;
+    if (tried.first != 0) cursor.next();
+    return put_on<Access>(one_lane(), cursor, value, change, on_mark);
   }
   /// The same in a small table with the same number of sections that only one team uses.
   template <class Access, class Change>
   ROOST_FN insertion put_in_small(bucket* small, std::uint32_t section_buckets, const Key& key,
                                   const Value& value, const Change& change) const {
-    typename base::probe_sequence probes = this->sequence_of(key);
-    probes.section = small + (probes.section - this->buckets_) /
-                                 (std::uint64_t{probes.regions} * probes.buckets) * section_buckets;
-    probes.region = 0;
-    probes.buckets = section_buckets;
-    probes.number = probes.key % section_buckets;
-    probes.stride = 1;
-    probes.steps = 2;
-    return put_on<Access>(one_lane(), probes, value, change, typename base::no_marks()).what;
+    auto cursor = this->cursor_of(key);
+    cursor.section = small + (cursor.section - this->buckets_) /
+                                 (std::uint64_t{cursor.regions} * cursor.buckets) * section_buckets;
+    cursor.region = 0;
+    cursor.buckets = section_buckets;
+    cursor.number = cursor.key % section_buckets;
+    cursor.stride = 1;
+    cursor.steps = 2;
+    return put_on<Access>(one_lane(), cursor, value, change, typename base::no_marks()).what;
   }
   ROOST_FN bucket* region_of(std::uint32_t region) const {
     return this->buckets_ + std::uint64_t{region} * this->plan_.region_buckets;
@@ -708,16 +708,16 @@ class probing::table : public probing::reader<Place, Key, Value> {
   };
 
   ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->sequence_of(key), value, change);
+    return put_on<detail::shared_access>(one_lane(), this->cursor_of(key), value, change);
   }
 
  private:
   /// The one insert. A key takes the first free slot of its probe sequence. Since occupied slots never become
   /// free again, all threads that insert the key meet at that slot.
   template <class Access, class Lanes, class Change, class OnMark = typename base::mark_in_silence>
-  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::probe_sequence& probes,
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::cursor& cursor,
                                     const Value& value, const Change& change, const OnMark& on_mark = {}) {
-    const word fresh = slot::make(probes.key, slot::value_part(value));
+    const word fresh = slot::make(cursor.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};
     const auto meet = [&](word* position, word seen) {  // the slot is the key's
       for (;;) {
@@ -739,23 +739,23 @@ class probing::table : public probing::reader<Place, Key, Value> {
       }
     };
     const int leader = base::template follow<Access>(
-        lanes, probes, change.inserts(),
-        [&](std::uint64_t b, typename base::sight& here) {
-          word* const slots = probes.section[b].slots;
+        lanes, cursor, change.inserts(),
+        [&](std::uint64_t b, typename base::sight& view) {
+          word* const slots = cursor.section[b].slots;
           result.bucket = static_cast<std::uint32_t>(b);
-          if (here.mine != 0) {
-            meet(slots + detail::first_of(here.mine), here.template mine_seen<Access>());
+          if (view.matching != 0) {
+            meet(slots + detail::first_of(view.matching), view.template matching_word<Access>());
             return true;
           }
           if (!change.inserts()) return true;
-          const int s = detail::first_of(here.free);
+          const int s = detail::first_of(view.free);
           const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
           if (slot::is_free(before)) {
             result.what = insertion::inserted;
             return true;
           }
-          here.free &= ~(1u << s);
-          if (!slot::is_of(before, probes.key)) return false;
+          view.free &= ~(1u << s);
+          if (!slot::is_of(before, cursor.key)) return false;
           meet(slots + s, before);
           return true;
         },
@@ -771,12 +771,12 @@ probing::plan probing::make_plan_within(std::size_t bytes, std::uint64_t seed) {
   using bucket = typename probing::table<Place, Key, Value>::bucket;
   const std::size_t buckets = bytes / sizeof(bucket);
   if (buckets < sections)
-    detail::raise<invalid_argument>(
-        {"roost::probing: ", bytes, " bytes of storage; give ", sections * sizeof(bucket), " at least"});
+    detail::raise<invalid_argument>({"roost::concurrent_map: ", bytes, " bytes of storage; give ",
+                                     sections * sizeof(bucket), " at least"});
   plan p{};
   p.regions = sections * static_cast<std::uint32_t>(detail::ceil_div(
                              buckets * sizeof(bucket) / sections, detail::build_tuning<Place>::region_bytes));
-  detail::check_table_bytes(static_cast<double>(bytes), p.regions, "roost::probing");
+  detail::check_table_bytes(static_cast<double>(bytes), p.regions, "roost::concurrent_map");
   p.region_buckets = static_cast<std::uint32_t>(buckets / p.regions);
   while (!detail::is_prime_or_1(p.region_buckets)) --p.region_buckets;
   p.seed = seed;
@@ -790,7 +790,8 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   const double buckets = slots / bucket_slots;
   const double regions = std::ceil(buckets * sizeof(typename table::bucket) / sections /
                                    detail::build_tuning<Place>::region_bytes);
-  detail::check_table_bytes(buckets * sizeof(typename table::bucket), sections * regions, "roost::probing");
+  detail::check_table_bytes(buckets * sizeof(typename table::bucket), sections * regions,
+                            "roost::concurrent_map");
   plan p{};
   p.regions = sections * static_cast<std::uint32_t>(std::max(1.0, regions));
   p.seed = seed;

@@ -97,10 +97,14 @@ struct fill_regions {
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     const std::uint32_t buckets = table.geometry().region_buckets;
-    return {memory.take<bucket>(buckets),       memory.take<std::uint32_t>(1),
-            memory.take<std::uint32_t>(1),      memory.take<std::uint32_t>(1),
-            memory.take<item>(most_strays()),   memory.take<std::uint8_t>(buckets),
-            memory.take<std::uint8_t>(buckets), memory.take<std::uint32_t>(ceil_div(buckets, 32u))};
+    return {.buckets = memory.take<bucket>(buckets),
+            .inserted = memory.take<std::uint32_t>(1),
+            .freed = memory.take<std::uint32_t>(1),
+            .strays = memory.take<std::uint32_t>(1),
+            .stray = memory.take<item>(most_strays()),
+            .changed = memory.take<std::uint8_t>(buckets),
+            .erased = memory.take<std::uint8_t>(buckets),
+            .passed = memory.take<std::uint32_t>(ceil_div(buckets, 32u))};
   }
   ROOST_FN std::uint32_t most_strays() const {
     return larger(table.geometry().region_buckets * Table::bucket_slots / 4, 4u);
@@ -126,7 +130,7 @@ struct fill_regions {
     std::uint32_t inserted = 0;
     const auto put = [&](const item& mine, std::uint32_t first, std::uint32_t last) {
       const auto done =
-          table.template put_in_region<access>(parts.buckets, mine.key, value_of(mine), change, first, last,
+          table.template put_in_region<access>(parts.buckets, mine.key, value_of(mine), change, {first, last},
                                                [&](std::uint64_t b) { parts.changed[b] = 1; });
       inserted += done.what == insertion::inserted;
       if (done.what == insertion::inserted || (!keeps && done.what == insertion::present))

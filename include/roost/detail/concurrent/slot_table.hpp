@@ -114,7 +114,7 @@ class slot_table {
     const auto sequence = sequence_as<Key>(keys);
     array<bool, Place> erased(place, sequence.size());
     return noting_erased([&] {
-      probe_all(place, table(), bytes(), sequence, write_erased{erased.data()}, how);
+      bulk_lookups(place, table(), bytes(), how).answer(sequence, write_erased{erased.data()});
       return place.sum(sequence.size(), is_value<bool>{erased.data(), true});
     });
   }
@@ -131,6 +131,7 @@ class slot_table {
   void reserve(const Place& place, std::size_t n, const companion& along = {}) {
     count_slots(place);
     if (n <= most_->live || n - most_->live <= room()) return along ? along(table()) : void();
+    if (static_cast<double>(n) <= limit() && move(place, {}, false, along)) return;  // without erased keys
     move_to(place, std::max(static_cast<double>(n), limit()), false, along);
   }
 
@@ -171,6 +172,7 @@ class slot_table {
   }
 
  private:
+  template <class, class>
   friend struct tile_inserter;
 
   struct leave_it {
@@ -212,8 +214,8 @@ class slot_table {
           report.path = path::regional;
           if (sum->left == 0) return;
           if (sum->left <= left.size())
-            listed = sum->left;  // list overflowed: reinsert the batch (idempotent except for sums, whose
-                                 // list is long enough)
+            listed = sum->left;  // else reinsert the batch: safe because non-idempotent changes get a list as
+                                 // long as the batch
         }
       }
     }
@@ -223,7 +225,7 @@ class slot_table {
       array<item, Place> next(place, !Change::repeatable && !last_try ? (listed != 0 ? listed : n) : 0);
       using part = part_of<const item*, all_wanted>;
       const auto put_each = [&](const auto& pairs) {
-        return tile_inserter::run(place, *this, pairs, change, options_.grows, next, report).left;
+        return tile_inserter{place, *this, options_.grows, report}.run(pairs, change, next).left;
       };
       const std::size_t full = listed != 0 ? put_each(part{left.data(), {}, 0, listed}) : put_each(source);
       if (full == 0) return;
@@ -268,22 +270,29 @@ class slot_table {
     return sum;
   }
 
-  /// Inserts by region the pairs of a source that is already split by region, into an empty table or in
-  /// addition to the present pairs.
+  /// What a table holds before it is filled.
+  enum class contents { none, pairs, pairs_and_erased };
+
+  /// Inserts by region the pairs of a source that is already split by region.
   template <class From, class Change>
-  static counts fill(const Place& place, const table_type& table, const From& source, const Change& change,
-                     bool empty, bool sweeps, array<item, Place>& left, array<counts, Place>& counted) {
+  static counts fill(const Place& place, const table_type& table, contents held, const From& source,
+                     const Change& change, const left_over<item>& left) {
     using kernel = fill_regions<Place, table_type, From, Change>;
-    const kernel run{table, source, change, empty, sweeps, {left.data(), left.size(), counted.data()}};
+    const kernel run{.table = table,
+                     .source = source,
+                     .change = change,
+                     .empty = held == contents::none,
+                     .sweeps = held == contents::pairs_and_erased,
+                     .left = left};
     place.launch(table.geometry().regions, scratch_bytes_of(run), run);
-    return read_one(place, counted.data());
+    return read_one(place, left.counts);
   }
 
   /// Inserts pairs by region. Returns nothing, and inserts nothing, if there is no memory for that, or if one
   /// region has too many pairs, as with many copies of few keys.
   template <class Source, class Change>
   std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change,
-                                      array<item, Place>& left, path way, insert_report& report) {
+                                      array<item, Place>& left, path wanted, insert_report& report) {
     array<counts, Place> counted;
     std::optional<partitioned<item, Place>> parts;
     try {
@@ -291,17 +300,18 @@ class slot_table {
       left = array<item, Place>(place, Change::repeatable ? smaller(n, n / 16 + 4096) : n);
       counted = zeros<counts>(place, 1);
       constexpr partition_kind kind{.may_count = false};
-      partitioner<Place, item, kind> partitioner(place, plan_.regions, room::slack,
-                                                 &counted.data()->overflowed);
+      partitioner<Place, item, kind> partitioner(place, plan_.regions,
+                                                 {room::slack, &counted.data()->overflowed});
       parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
     } catch (const out_of_memory&) {
-      if (asks_for_regions(way)) throw;
+      if (asks_for_regions(wanted)) throw;
       return {};
     }
-    const bool sweeps = !most_ || most_->erased != 0;
+    const auto held = !most_ || most_->erased != 0 ? contents::pairs_and_erased : contents::pairs;
     const pairs_of_partition<item> pairs{parts->items(), parts->begins(), parts->ends(), counted.data()};
-    const counts sum = noting_inserted(
-        report, [&] { return fill(place, table(), pairs, change, false, sweeps, left, counted); });
+    const counts sum = noting_inserted(report, [&] {
+      return fill(place, table(), held, pairs, change, {left.data(), left.size(), counted.data()});
+    });
     if (sum.overflowed != 0) return {};
     return sum;
   }
@@ -350,9 +360,10 @@ class slot_table {
   /// Frees slots of erased keys, in place; not in regions that were full.
   void sweep(const Place& place, insert_report& report) {
     auto counted = zeros<counts>(place, 1);
-    array<item, Place> left;
-    noting_inserted(report,
-                    [&] { return fill(place, table(), no_pairs(), keep(), false, true, left, counted); });
+    noting_inserted(report, [&] {
+      return fill(place, table(), contents::pairs_and_erased, no_pairs(), keep(),
+                  {nullptr, 0, counted.data()});
+    });
     ++report.rehashes;
   }
 
@@ -402,8 +413,8 @@ class slot_table {
       if (plan.seed == plan_.seed) {
         auto counted = zeros<counts>(place, 1);
         array<item, Place> left(place, live / 16 + 4096);
-        const counts sum =
-            fill(place, target, pairs_of_table<table_type>{old, target}, keep(), true, false, left, counted);
+        const counts sum = fill(place, target, contents::none, pairs_of_table<table_type>{old, target},
+                                keep(), {left.data(), left.size(), counted.data()});
         good =
             sum.left <= left.size() && place.sum(sum.left, insert_item<table_type>{target, left.data()}) == 0;
       } else {

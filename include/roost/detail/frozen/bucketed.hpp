@@ -144,7 +144,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
 
   static constexpr detail::bulk_drivers drivers{};
 
-  struct lookup {
+  struct cursor {
     Key key;
     std::uint64_t first;  // bucket of the region
     std::uint32_t bucket;
@@ -157,39 +157,39 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     return f(none());
   }
 
-  ROOST_FN lookup start(const Key& key) const {
-    const bucket_of_key position = home(key);
-    return {key, std::uint64_t{position.region} * region_buckets_, position.bucket, 0, {}};
+  ROOST_FN cursor start(const Key& key) const {
+    const bucket_of_key first = home(key);
+    return {key, std::uint64_t{first.region} * region_buckets_, first.bucket, 0, {}};
   }
 
-  ROOST_FN void read(none, lookup& position) const {
+  ROOST_FN void read(none, cursor& cursor) const {
     if constexpr (on_host) {
     } else if constexpr (reads_values) {
-      position.here = detail::load(buckets_ + position.first + position.bucket);
+      cursor.here = detail::load(buckets_ + cursor.first + cursor.bucket);
     } else {
-      position.here = detail::load(&buckets_[position.first + position.bucket].keys);
+      cursor.here = detail::load(&buckets_[cursor.first + cursor.bucket].keys);
     }
   }
 
-  ROOST_FN int match(none, const lookup& position) const { return slot_in(keys_of(position), position.key); }
+  ROOST_FN int match(none, const cursor& cursor) const { return slot_in(keys_of(cursor), cursor.key); }
 
-  ROOST_FN void take(none, const lookup& position, int slot, hit& result) const {
-    const std::uint64_t b = position.first + position.bucket;
-    result = {value_in(position.here, b, slot), b * bucket_slots + static_cast<unsigned>(slot),
-              position.steps + 1};
+  ROOST_FN void take(none, const cursor& cursor, int slot, hit& result) const {
+    const std::uint64_t b = cursor.first + cursor.bucket;
+    result = {value_in(cursor.here, b, slot), b * bucket_slots + static_cast<unsigned>(slot),
+              cursor.steps + 1};
   }
 
-  ROOST_FN bool passed(none, const lookup& position) const { return overflowed(keys_of(position)); }
+  ROOST_FN bool passed(none, const cursor& cursor) const { return overflowed(keys_of(cursor)); }
 
-  ROOST_FN bool goes_on(none format, lookup& position, hit&) const {
-    const bool more = passed(format, position), unseen = ++position.steps < region_buckets_;
-    position.bucket = position.bucket + 1 == region_buckets_ ? 0 : position.bucket + 1;
+  ROOST_FN bool goes_on(none format, cursor& cursor, hit&) const {
+    const bool more = passed(format, cursor), unseen = ++cursor.steps < region_buckets_;
+    cursor.bucket = cursor.bucket + 1 == region_buckets_ ? 0 : cursor.bucket + 1;
     return more & unseen;  // & is one branch
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor& cursor) const {
 #if !ROOST_ON_DEVICE
-    const bucket* const next = buckets_ + position.first + position.bucket;
+    const bucket* const next = buckets_ + cursor.first + cursor.bucket;
     __builtin_prefetch(next);
     __builtin_prefetch(next + 1);
 #endif
@@ -215,13 +215,13 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
             static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
   }
 
-  ROOST_FN const typename bucket::key_block& keys_of(const lookup& position) const {
+  ROOST_FN const typename bucket::key_block& keys_of(const cursor& cursor) const {
     if constexpr (on_host) {
-      return buckets_[position.first + position.bucket].keys;
+      return buckets_[cursor.first + cursor.bucket].keys;
     } else if constexpr (reads_values) {
-      return position.here.keys;
+      return cursor.here.keys;
     } else {
-      return position.here;
+      return cursor.here;
     }
   }
 
@@ -343,7 +343,7 @@ struct bucketed::builder {
     detail::region_build(team, *this, region, parts).run();
   }
 
-  /// The position of a pair in its probe sequence of buckets.
+  /// Where a pair is in its probe sequence of buckets.
   struct cursor {
     std::uint32_t bucket;
     ROOST_FN std::uint32_t unit() const { return bucket; }
@@ -379,8 +379,8 @@ struct bucketed::builder {
     for (int s = 0; s < slots_of_bucket; ++s) b.keys.key[s] = empty;
   }
 
-  ROOST_FN void put(const pieces& parts, const cursor& position, std::uint32_t s, const item& mine) const {
-    parts.buckets[position.bucket].set(static_cast<int>(s), mine);
+  ROOST_FN void put(const pieces& parts, const cursor& cursor, std::uint32_t s, const item& mine) const {
+    parts.buckets[cursor.bucket].set(static_cast<int>(s), mine);
   }
 
   // The count of a bucket shows whether pairs continued past it; there is no stash.
@@ -397,10 +397,10 @@ struct bucketed::builder {
     const std::uint32_t last = place / slots_of_bucket;
     const Key key = parts.buckets[last].keys.key[place % slots_of_bucket];
     bool passed = false;
-    for (cursor position = home<pieces>(key, region); position.bucket != last; position.next(*this)) {
+    for (auto cursor = home<pieces>(key, region); cursor.bucket != last; cursor.next(*this)) {
       ROOST_UNROLL
       for (int s = 0; s < slots_of_bucket; ++s)
-        passed |= same_key(parts.buckets[position.bucket].keys.key[s], key);
+        passed |= same_key(parts.buckets[cursor.bucket].keys.key[s], key);
     }
     return passed;
   }
@@ -420,8 +420,11 @@ struct bucketed::builder {
         if (slot % slots_of_bucket == slots_of_bucket - 1)
           team.exchange(parts.count[slot / slots_of_bucket], 1u);
       };
-      return detail::claim_slot(team, parts.owner, slots, target.home(items[i].key).bucket * slots_of_bucket,
-                                items, i, detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
+      const detail::slots_to_claim claimed{.owner = parts.owner,
+                                           .slots = slots,
+                                           .start = target.home(items[i].key).bucket * slots_of_bucket,
+                                           .steps_most = detail::smaller<std::uint64_t>(slots, steps_left)};
+      return detail::claim_slot(team, claimed, items, i, on_pass);
     });
   }
 

@@ -329,8 +329,9 @@ class frozen_table {
       }
     }
     if constexpr (!comes) {
-      partitioner<Place, placed_item> partitioner(place, plan_.regions, room, &sum->overflowed,
-                                                  plan_.room_for_region);
+      partitioner<Place, placed_item> partitioner(
+          place, plan_.regions,
+          {.room = room, .overflowed = &sum->overflowed, .capacity = plan_.room_for_region});
       const auto regions = partitioner.run(source, plan_.region_of);
       build_regions(regions.items(), regions.begins(), regions.ends(), 0, plan_.regions);
       return regions.scratch_bytes();
@@ -364,11 +365,15 @@ class frozen_table {
     array<std::byte, Place> memory(place, take(scratch_memory(nullptr)));
     take(scratch_memory(memory.data()));
     counts* const sum = &state->counts;
-    const scatter split{source, plan_.region_of,
-                        {n},    {0, static_cast<std::uint32_t>(std::bit_width(regions)), regions, regions},
-                        {ends}, room_for_region,
-                        items,  &sum->overflowed,
-                        {}};
+    const scatter split{.source = source,
+                        .region_of = plan_.region_of,
+                        .tiles = {n},
+                        .pass = {0, static_cast<std::uint32_t>(std::bit_width(regions)), regions, regions},
+                        .cursors = {ends},
+                        .capacity = room_for_region,
+                        .out = items,
+                        .overflowed = &sum->overflowed,
+                        .back = {}};
     const builder build(table, {items, begins, ends, sum});
     if (!place.can_run_in_turn(split) || !place.can_run_in_turn(build)) return {};
     place.launch_in_turn(

@@ -181,7 +181,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   static constexpr detail::bulk_drivers drivers{
       .defers = true, .interleaves_by_region = read_bytes == sector_bytes};  // which are all that it reads
 
-  struct lookup {
+  struct cursor {
     Key key;
     hash_type hash, remainder;
     std::uint64_t number, tag;
@@ -206,49 +206,55 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     }
   }
 
-  ROOST_FN lookup start(const Key& key) const {
+  ROOST_FN cursor start(const Key& key) const {
     const hash_type hash = hash_of(key, seed_);
-    const auto position = split_hash(hash, all_sectors_);
-    const auto remainder = static_cast<hash_type>(split_hash(position.rest, remainders_).digit);
-    return {key, hash, remainder, position.digit, remainder, 1, {}};
+    const auto home = split_hash(hash, all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(home.rest, remainders_).digit);
+    return {.key = key,
+            .hash = hash,
+            .remainder = remainder,
+            .number = home.digit,
+            .tag = remainder,
+            .t = 1,
+            .here = {}};
   }
 
   template <class Format>
-  ROOST_FN void read(Format, lookup& position) const {
+  ROOST_FN void read(Format, cursor& cursor) const {
     if constexpr (!on_host)
-      position.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + position.number));
+      cursor.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + cursor.number));
   }
 
   template <class Format>
-  ROOST_FN int match(Format, const lookup& position) const {
-    return detail::first_of(matches<Format>(seen(position), position.tag));
+  ROOST_FN int match(Format, const cursor& cursor) const {
+    return detail::first_of(matches<Format>(seen(cursor), cursor.tag));
   }
 
   template <class Format>
-  ROOST_FN void take(Format, const lookup& position, int slot, hit& result) const {
-    result = {value_in<Format>(seen(position), position.number, slot),
-              position.number * Format()().slots + static_cast<unsigned>(slot), position.t};
+  ROOST_FN void take(Format, const cursor& cursor, int slot, hit& result) const {
+    result = {value_in<Format>(seen(cursor), cursor.number, slot),
+              cursor.number * Format()().slots + static_cast<unsigned>(slot), cursor.t};
   }
 
   template <class Format>
-  ROOST_FN bool passed(Format, const lookup& position) const {
-    return marked<Format>(seen(position), mark_of(position.remainder, Format()().log2_marks));
+  ROOST_FN bool passed(Format, const cursor& cursor) const {
+    return marked<Format>(seen(cursor), mark_of(cursor.remainder, Format()().log2_marks));
   }
 
   template <class Format>
-  ROOST_FN bool goes_on(Format format, lookup& position, hit& result) const {
-    if (!passed(format, position)) return false;
-    if (position.t == tries_) {
-      look_in_stash(position, result);
+  ROOST_FN bool goes_on(Format format, cursor& cursor, hit& result) const {
+    if (!passed(format, cursor)) return false;
+    if (cursor.t == tries_) {
+      look_in_stash(cursor, result);
       return false;
     }
-    next<Format>(position);
+    next<Format>(cursor);
     return true;
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor& cursor) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(sectors_ + position.number);
+    __builtin_prefetch(sectors_ + cursor.number);
 #endif
   }
 
@@ -282,26 +288,26 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   /// Puts a pair into a slot of its sector, which has no marks.
   template <class Format>
-  void put(Format, const lookup& position, int slot, const item& pair) const {
-    set_tag<Format>(sectors_[position.number], slot, position.tag, true);
-    if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
+  void put(Format, const cursor& cursor, int slot, const item& pair) const {
+    set_tag<Format>(sectors_[cursor.number], slot, cursor.tag, true);
+    if constexpr (value_bytes != 0) values_of<Format>(cursor.number)[slot] = pair.value;
   }
 
   template <class Format>
   detail::claim insert(Format format, const item& pair) const {
     constexpr detail::sector_format f = format();
-    for (lookup position = start(pair.key);; next<Format>(position)) {
-      sector& here = sectors_[position.number];
-      if (matches<Format>(here, position.tag) != 0) return detail::claim::duplicate;
+    for (auto cursor = start(pair.key);; next<Format>(cursor)) {
+      sector& here = sectors_[cursor.number];
+      if (matches<Format>(here, cursor.tag) != 0) return detail::claim::duplicate;
       if (const std::uint32_t free = matches<Format>(here, f.empty_tag()); free != 0) {
         const int slot = detail::first_of(free);
-        set_tag<Format>(here, slot, position.tag, false);
-        if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
+        set_tag<Format>(here, slot, cursor.tag, false);
+        if constexpr (value_bytes != 0) values_of<Format>(cursor.number)[slot] = pair.value;
         return detail::claim::made;
       }
-      const int mark = f.mark_at(mark_of(position.remainder, f.log2_marks));
+      const int mark = f.mark_at(mark_of(cursor.remainder, f.log2_marks));
       here.word[mark / 32] |= 1u << mark % 32;
-      if (position.t == tries_) return insert_in_stash(pair, position.hash);
+      if (cursor.t == tries_) return insert_in_stash(pair, cursor.hash);
     }
   }
 
@@ -325,11 +331,11 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   /// The part of a sector that was read.
-  ROOST_FN const auto& seen(const lookup& position) const {
+  ROOST_FN const auto& seen(const cursor& cursor) const {
     if constexpr (on_host) {
-      return sectors_[position.number];
+      return sectors_[cursor.number];
     } else {
-      return position.here;
+      return cursor.here;
     }
   }
 
@@ -395,12 +401,12 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   template <class Format>
-  ROOST_FN void next(lookup& position) const {
-    const std::uint64_t end = (split_hash(position.hash, regions_).digit + 1) * region_sectors_;
-    position.number += step_of(position.remainder, Format()().log2_marks);
-    if (position.number >= end) position.number -= region_sectors_;
-    position.tag += remainders_;
-    ++position.t;
+  ROOST_FN void next(cursor& cursor) const {
+    const std::uint64_t end = (split_hash(cursor.hash, regions_).digit + 1) * region_sectors_;
+    cursor.number += step_of(cursor.remainder, Format()().log2_marks);
+    if (cursor.number >= end) cursor.number -= region_sectors_;
+    cursor.tag += remainders_;
+    ++cursor.t;
   }
 
   /// Sets a tag. `fresh`: no mark of the sector is set; else the marks stay.
@@ -451,13 +457,13 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     return detail::claim::full;
   }
 
-  ROOST_FN void look_in_stash(const lookup& position, hit& result) const {
-    const auto region = static_cast<std::uint32_t>(split_hash(position.hash, regions_).digit);
+  ROOST_FN void look_in_stash(const cursor& cursor, hit& result) const {
+    const auto region = static_cast<std::uint32_t>(split_hash(cursor.hash, regions_).digit);
     const std::uint64_t first = std::uint64_t{region} * region_stash_;
-    std::uint32_t i = stash_start(position.hash);
+    std::uint32_t i = stash_start(cursor.hash);
     for (std::uint32_t step = 0; step < region_stash_; ++step) {
       const item here = stash_[first + i];
-      if (same_key(here.key, position.key)) {
+      if (same_key(here.key, cursor.key)) {
         result = {detail::value_of(here), stash_begin() + first + i, tries_ + 1};
         return;
       }

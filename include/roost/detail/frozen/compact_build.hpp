@@ -85,7 +85,7 @@ struct compact::builder {
     return parts;
   }
 
-  /// The position of a pair in its probe sequence of tries.
+  /// Where a pair is in its probe sequence of tries.
   template <class Pieces>
   struct cursor {
     static constexpr int log2_marks = Pieces::format.log2_marks;
@@ -122,9 +122,9 @@ struct compact::builder {
 
   template <class Pieces>
   ROOST_FN cursor<Pieces> home(const Key& key, std::uint32_t region) const {
-    const auto position = split_hash(hash_of(key, target.seed_), target.all_sectors_);
-    const auto remainder = static_cast<hash_type>(split_hash(position.rest, target.remainders_).digit);
-    return {static_cast<std::uint32_t>(position.digit - std::uint64_t{region} * target.region_sectors_),
+    const auto home = split_hash(hash_of(key, target.seed_), target.all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(home.rest, target.remainders_).digit);
+    return {static_cast<std::uint32_t>(home.digit - std::uint64_t{region} * target.region_sectors_),
             remainder, remainder};
   }
 
@@ -136,17 +136,17 @@ struct compact::builder {
   }
 
   template <class Pieces>
-  ROOST_FN void put(const Pieces& parts, const cursor<Pieces>& position, std::uint32_t s,
+  ROOST_FN void put(const Pieces& parts, const cursor<Pieces>& cursor, std::uint32_t s,
                     const item& mine) const {
-    const std::uint32_t slot = parts.slot(position.sector, s);
-    parts.tag[slot] = static_cast<typename Pieces::tag_type>(position.tag);
+    const std::uint32_t slot = parts.slot(cursor.sector, s);
+    parts.tag[slot] = static_cast<typename Pieces::tag_type>(cursor.tag);
     if constexpr (table_type::value_bytes != 0) parts.value[slot] = mine.value;
   }
 
   /// Records that a pair continues past this sector.
   template <class Team, class Pieces>
-  ROOST_FN void pass(const Team& team, const Pieces& parts, const cursor<Pieces>& position) const {
-    team.fetch_or(parts.count[position.sector], position.mark());
+  ROOST_FN void pass(const Team& team, const Pieces& parts, const cursor<Pieces>& cursor) const {
+    team.fetch_or(parts.count[cursor.sector], cursor.mark());
   }
 
   static constexpr std::uint32_t in_stash = 1u << 31;  // bit of a stray's number: it is in the stash
@@ -154,8 +154,8 @@ struct compact::builder {
   /// Puts a stray into the stash; returns false if the stash is full or already holds its key.
   template <class Team, class Pieces>
   ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const Items& items, std::uint32_t i,
-                          const cursor<Pieces>& position) const {
-    pass(team, parts, position);
+                          const cursor<Pieces>& cursor) const {
+    pass(team, parts, cursor);
     const bool made = claim_stash(team, parts.stash, items, parts.stray[i]) == detail::claim::made;
     parts.stray[i] |= in_stash;
     return made;
@@ -165,22 +165,22 @@ struct compact::builder {
   template <class Pieces>
   ROOST_FN bool passed_its_key(const Pieces& parts, const Items& items, std::uint32_t place,
                                std::uint32_t region) const {
-    cursor<Pieces> position;
+    cursor<Pieces> cursor;
     if ((place & in_stash) != 0) {
-      position = home<Pieces>(items[place & ~in_stash].key, region);
-      for (std::uint32_t t = 0; t < target.tries_; ++t) position.next(*this);
+      cursor = home<Pieces>(items[place & ~in_stash].key, region);
+      for (std::uint32_t t = 0; t < target.tries_; ++t) cursor.next(*this);
     } else {
-      position.sector = place & Pieces::count_mask;
-      position.tag = parts.tag[parts.slot(position.sector, place >> Pieces::marks_at)];
-      position.remainder = static_cast<hash_type>(position.tag);
-      while (position.remainder >= target.remainders_)
-        position.remainder -= target.remainders_;  // a few subtractions take less time than a division
+      cursor.sector = place & Pieces::count_mask;
+      cursor.tag = parts.tag[parts.slot(cursor.sector, place >> Pieces::marks_at)];
+      cursor.remainder = static_cast<hash_type>(cursor.tag);
+      while (cursor.remainder >= target.remainders_)
+        cursor.remainder -= target.remainders_;  // a few subtractions take less time than a division
     }
     bool passed = false;
-    while (position.tag >= target.remainders_) {
-      position.back(*this);
+    while (cursor.tag >= target.remainders_) {
+      cursor.back(*this);
       for (std::uint32_t s = 0; s < Pieces::unit_slots; ++s)
-        passed |= parts.tag[parts.slot(position.sector, s)] == position.tag;
+        passed |= parts.tag[parts.slot(cursor.sector, s)] == cursor.tag;
     }
     return passed;
   }
@@ -195,21 +195,21 @@ struct compact::builder {
     detail::for_each_of(team, target.region_sectors_ * Pieces::unit_slots,
                         [&](std::uint32_t s) { parts.tag[s] = empty; });
     return detail::claim_each(team, count, parts.placed, [&](std::uint32_t i) {
-      auto position = home<Pieces>(items[i].key, region);
+      auto cursor = home<Pieces>(items[i].key, region);
       for (std::uint32_t t = 0; t < target.tries_; ++t) {
-        const auto tag = static_cast<tag_type>(position.tag);
+        const auto tag = static_cast<tag_type>(cursor.tag);
         ROOST_ROLLED
         for (std::uint32_t s = 0; s < Pieces::unit_slots; ++s) {
-          const std::uint32_t slot = parts.slot(position.sector, s);
+          const std::uint32_t slot = parts.slot(cursor.sector, s);
           const tag_type before = team.compare_exchange(parts.tag[slot], empty, tag);
           if (before == tag) return detail::claim::duplicate;
           if (before != empty) continue;
-          team.fetch_add(parts.count[position.sector], 1u);
+          team.fetch_add(parts.count[cursor.sector], 1u);
           if constexpr (table_type::value_bytes != 0) parts.value[slot] = items[i].value;
           return detail::claim::made;
         }
-        pass(team, parts, position);
-        position.next(*this);
+        pass(team, parts, cursor);
+        cursor.next(*this);
       }
       return claim_stash(team, parts.stash, items, i);
     });
@@ -229,7 +229,7 @@ struct compact::builder {
   ROOST_FN detail::claim claim_stash(const Team& team, std::uint32_t* stash, const Items& items,
                                      std::uint32_t i) const {
     const std::uint32_t start = target.stash_start(hash_of(items[i].key, target.seed_));
-    return detail::claim_slot(team, stash, target.region_stash_, start, items, i, target.region_stash_,
+    return detail::claim_slot(team, {stash, target.region_stash_, start, target.region_stash_}, items, i,
                               [](std::uint32_t) {});
   }
 

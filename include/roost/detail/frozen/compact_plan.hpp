@@ -144,13 +144,14 @@ class compact_planner {
 template <class Place, class Key, class Value>
 compact::plan compact::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
   using here = table<Place, Key, Value>;
-  static constexpr detail::compact_planner::types types{here::on_host,
-                                                        here::pair_bytes,
-                                                        here::sector_bytes,
-                                                        here::hash_bits,
-                                                        sizeof(pair<Key, Value>),
-                                                        here::formats,
-                                                        detail::build_tuning<Place>::compact_region_bytes};
+  static constexpr detail::compact_planner::types types{
+      .on_host = here::on_host,
+      .pair_bytes = here::pair_bytes,
+      .sector_bytes = here::sector_bytes,
+      .hash_bits = here::hash_bits,
+      .item_bytes = sizeof(pair<Key, Value>),
+      .formats = here::formats,
+      .region_bytes = detail::build_tuning<Place>::compact_region_bytes};
   plan p = detail::compact_planner(types, n, options.load_factor, parts).run(options.seed, attempt);
   p.region_of = detail::regions_of<Key>(p.region_of);
   return p;

@@ -16,7 +16,7 @@ namespace roost::detail {
 ///     bit 0     17      34      51      68      85  88      96                          256
 ///         | tag 0 | tag 1 | tag 2 | tag 3 | tag 4 |   | marks | value 0 | ... | value 4 |
 ///
-/// A tag is t * r plus the remainder of the hash, where t is the number of the try that found the sector and
+/// A tag is t * r plus the remainder of the hash, where t is the number of sectors tried before this one and
 /// r the number of possible remainders; the number of the sector determines the rest of the hash. So the more
 /// sectors there are, the shorter are the tags: from 12.6 million on, six of 10 bits and four marks. All ones
 /// are an empty slot. A mark means that pairs whose remainder ends in its number continued past this sector:
@@ -25,8 +25,7 @@ namespace roost::detail {
 /// A host has sectors of 64 bytes, a cache line, and tags that vector instructions compare: eight of 32 bits
 /// with a mark in each, or, from 200,000 sectors on, ten of 16 bits and eight marks; denser ones only for
 /// load factors that these cannot reach. Small tables of a GPU have four slots, whose tags are whole words
-/// without their highest bit, a mark. Sets of 4-byte keys have up to 25 slots, whose tags are stored bit by
-/// bit.
+/// without their highest bit, a mark. Sets of 4-byte keys have 9 to 25 slots (by_bits).
 struct sector_format {
   int bytes = 0;  // of a sector
   int slots = 0;
@@ -139,8 +138,10 @@ constexpr std::array<sized_format, 5> formats_for(bool on_host, int sector_bytes
     if (on_host ? sectors > last.sectors_least && format.slots > last.format.slots : format != last.format)
       all[count++] = {sectors, format};
   }
+  // Where there are six (sets of 4-byte keys and, on a host, maps of these to 1 byte), the third is left out:
+  // the second one serves its tables, of 2^20 to 3150000 sectors, too.
   for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
-  if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];  // drops the format that is missed least
+  if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];
   for (; count < 5; ++count) all[count] = all[count - 1];
   return {all[0], all[1], all[2], all[3], all[4]};
 }

@@ -56,10 +56,10 @@ struct unit_fill {
     std::uint32_t strays = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto item = items[i];
-      const auto home = table.start(item.key);
-      std::uint8_t& here = come_at[home.number];
+      const auto cursor = table.start(item.key);
+      std::uint8_t& here = come_at[cursor.number];
       if (here < table.slots(format)) {
-        table.put(format, home, here++, item);
+        table.put(format, cursor, here++, item);
       } else if (strays < strays_most) {
         stray[strays++] = i;
       } else {

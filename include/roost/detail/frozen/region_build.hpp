@@ -77,20 +77,25 @@ enum class claim { made, duplicate, full };
 
 inline constexpr std::uint32_t no_owner = ~0u;
 
-/// Inserts item i unless its key is present: linear probing over `owner`, slots that hold item numbers. This
-/// is slower than counting, but handles any number of copies of a key, and keys of any size. on_pass(slot) is
-/// called for every slot that another key holds; after `steps_most` of them the slots count as full.
+/// Slots that hold item numbers, to be probed linearly from `start` on.
+struct slots_to_claim {
+  std::uint32_t* owner;
+  std::uint32_t slots, start;
+  std::uint64_t steps_most;  // after these they count as full
+};
+
+/// Inserts item i unless its key is present. This is slower than counting, but handles any number of copies
+/// of a key, and keys of any size. on_pass(slot) is called for every slot that another key holds.
 template <class Team, class Items, class OnPass>
-ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t slots, std::uint32_t start,
-                          const Items& items, std::uint32_t i, std::uint64_t steps_most,
-                          const OnPass& on_pass) {
-  std::uint32_t slot = start;
-  for (std::uint64_t step = 0; step < steps_most; ++step) {
-    const std::uint32_t before = team.compare_exchange(owner[slot], no_owner, i);
+ROOST_FN claim claim_slot(const Team& team, const slots_to_claim& claimed, const Items& items,
+                          std::uint32_t i, const OnPass& on_pass) {
+  std::uint32_t slot = claimed.start;
+  for (std::uint64_t step = 0; step < claimed.steps_most; ++step) {
+    const std::uint32_t before = team.compare_exchange(claimed.owner[slot], no_owner, i);
     if (before == no_owner) return claim::made;
     if (same_key(items[before].key, items[i].key)) return claim::duplicate;
     on_pass(slot);
-    slot = slot + 1 == slots ? 0 : slot + 1;
+    slot = slot + 1 == claimed.slots ? 0 : slot + 1;
   }
   return claim::full;
 }
@@ -216,10 +221,10 @@ class region_build {
       const std::uint32_t n = smaller(at_once, count - first);
       const held_items<per_worker, Team, items> held_item(team_, items_, first, n);
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        const auto position = layout_.template home<Pieces>(held_item(held, i).key, region_);
-        const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u);
+        const auto cursor = layout_.template home<Pieces>(held_item(held, i).key, region_);
+        const std::uint32_t s = team_.fetch_add(my_.count[cursor.unit()], 1u);
         if (s < unit_slots) {
-          layout_.put(my_, position, s, held_item(held, i));
+          layout_.put(my_, cursor, s, held_item(held, i));
         } else {
           const std::uint32_t number = team_.fetch_add(*my_.strays, 1u);
           if (number < my_.strays_most) my_.stray[number] = first + static_cast<std::uint32_t>(i);
@@ -233,17 +238,17 @@ class region_build {
     auto tries = layout_.tries_of_stray(my_);
     for_each_of(team_, strays, [&](std::uint32_t i) {
       const item mine = items_[my_.stray[i]];
-      auto position = layout_.template home<Pieces>(mine.key, region_);
+      auto cursor = layout_.template home<Pieces>(mine.key, region_);
       for (tries.begin(); tries.go_on();) {
-        layout_.pass(team_, my_, position);
-        position.next(layout_);
-        const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u) & Pieces::count_mask;
+        layout_.pass(team_, my_, cursor);
+        cursor.next(layout_);
+        const std::uint32_t s = team_.fetch_add(my_.count[cursor.unit()], 1u) & Pieces::count_mask;
         if (s >= unit_slots) continue;
-        layout_.put(my_, position, s, mine);
-        my_.stray[i] = my_.place(position.unit(), s);  // from now on the slot that it found
+        layout_.put(my_, cursor, s, mine);
+        my_.stray[i] = my_.place(cursor.unit(), s);  // from now on the slot that it found
         return;
       }
-      lost |= !layout_.put_aside(team_, my_, items_, i, position);
+      lost |= !layout_.put_aside(team_, my_, items_, i, cursor);
     });
     if (team_.any(lost)) return false;
     for_each_of(team_, strays, [&](std::uint32_t i) {

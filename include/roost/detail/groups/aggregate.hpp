@@ -5,8 +5,7 @@
 
 // Aggregates without grouping: if the order of a key's values does not matter, a team adds up the values of a
 // region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the partition.
-// The groups are in ascending order of the hashes of their keys, with seed 0, whatever is combined, and
-// however: Python's GroupBy relies on it.
+// Every path returns groups in ascending hash order (seed 0); Python's GroupBy relies on this.
 
 namespace roost {
 template <class Key, class Value, class Place, std::size_t N>
@@ -50,65 +49,61 @@ class aggregator {
   using item = typename kernel::item;
   using tuning = group_tuning<Place>;
   using parts_type = partitioned<item, Place>;
-  static constexpr std::uint32_t sample = group_tuning<cuda>::sample, regions_most = [] {
-    std::uint32_t regions = 2;  // of one pass
-    while (2 * regions <= partition_tuning<Place>::digits_most) regions *= 2;
-    return regions;
-  }();
 
  public:
   using result_type = aggregated<Key, Value, Place, sizeof...(F)>;
 
-  aggregator(const Place& place, std::size_t n, bool counts) : place_(place), n_(n), counts_(counts) {}
+  aggregator(const Place& place, std::size_t n, bool counts)
+      : place_(place), batch_(facts_of<Key>(place, n)), counts_(counts) {}
 
   /// Returns nothing if a table was too small, or a value depends on the order, or nearly all keys of a large
   /// batch are distinct: then grouping is faster.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    if constexpr (!std::is_same_v<Place, host>) {
-      if (n_ <= tuning::tables_most && run_in_tables(source)) return finish();
-    }
-    const bool one_pass = keys_of(static_cast<double>(n_) / regions_most) <= keys_most();
-    plan wanted{.coarse = regions_most};
-    if (one_pass) wanted.coarse = regions_of_one_pass();
-    const bool samples = n_ >= 4 * sample;
-    if (samples) look_for_frequent(source, static_cast<double>(n_) / 2048);
-    if (one_pass && (n_ <= tuning::tried_most || !samples)) {  // the host does not wait for the sample
-      if (samples) wanted.copies = larger(8.0, static_cast<double>(1 << 29) / static_cast<double>(n_));
-      if (attempt(source, wanted, room::slack)) return finish();
-      if (!samples) attempt(source, wanted, room::exact);
-    }
-    if (samples && outcome_.failed + outcome_.in_order == 0 && outcome_.size == 0) {
-      read_sample(source);
-      const double pairs = seen_.pairs, most = static_cast<double>(n_);
-      wanted.copies = larger(8.0, 4 * pairs * most / sample / sample);
-      if (!one_pass) {
-        while ((n_ >> wanted.fine_bits) / wanted.coarse > keys_wanted()) ++wanted.fine_bits;
-        wanted.counts_first = pairs > 0;
-        if (pairs == 0 && seen_.frequent == 0 && are_different(source)) return {};
+    const table_room tables{keys_most(), keys_wanted()};
+    for (;;) {
+      const aggregate_choice next = choose_aggregation(batch_, tables);
+      switch (next.step) {
+        case aggregate_step::device_tables:
+          if constexpr (!std::is_same_v<Place, host>) {
+            if (run_in_tables(source)) return finish();
+          }
+          batch_.tried.tables = true;
+          batch_.hopeless = outcome_.in_order != 0;
+          break;
+        case aggregate_step::look:
+          look_for_frequent(source, absorbed_rows(batch_.rows));
+          batch_.tried.look = true;
+          break;
+        case aggregate_step::sample:
+          read_sample(source);
+          batch_.tried.slack = false;  // frequent keys are absorbed now, and copies known
+          break;
+        case aggregate_step::compare:
+          if (are_distinct(source)) return {};
+          batch_.tried.compare = true;
+          break;
+        case aggregate_step::slack:
+          if (attempt(source, next, room::slack)) return finish();
+          batch_.tried.slack = true;
+          break;
+        case aggregate_step::exact:
+          if (attempt(source, next, room::exact)) return finish();
+          batch_.tried.exact = true;
+          break;
+        case aggregate_step::give_up:
+          return {};
       }
-      if (!attempt(source, wanted, room::slack) && outcome_.overflowed != 0)
-        attempt(source, wanted, room::exact);
     }
-    return finish();
   }
 
  private:
-  struct plan {
-    std::uint32_t coarse = 2;     // regions of the first pass
-    std::uint32_t fine_bits = 0;  // of the second pass; 0: none
-    bool counts_first = false;    // counts keys before the second pass, which few keys do not need
-    double copies = 8;
-  };
-
   /// The slots of a table that fits in this many bytes of scratch.
   static std::uint32_t slots_that_fit(std::size_t bytes) {
     const std::size_t slots = (bytes - 1024) / (32 * kernel::slot_bytes) * 32;
     return static_cast<std::uint32_t>(smaller<std::size_t>(slots, 1 << 16));  // 16 bits number them
   }
   std::size_t bytes_most() const { return smaller(place_.scratch_most(), tuning::aggregate_bytes); }
-  /// The most keys of any of many regions that have `mean` keys on average.
-  static double keys_of(double mean) { return mean + 6 * std::sqrt(mean) + 16; }
   double keys_most() const { return 0.8 * slots_that_fit(bytes_most()); }
   /// The slots for this many keys: twice as many or, if these do not fit, all that two teams at once leave
   /// room for, or one team.
@@ -121,16 +116,10 @@ class aggregator {
   std::size_t keys_wanted() const {
     return smaller<std::size_t>(tuning::aggregate_keys, slots_that_fit(bytes_most() / 2) * 5 / 9);
   }
-  std::uint32_t regions_of_one_pass() const {
-    const std::size_t regions = ceil_div(n_, keys_wanted());
-    return static_cast<std::uint32_t>(
-        smaller<std::size_t>(larger<std::size_t>(regions + regions % 2, 2), regions_most));
-  }
-
   /// Looks for keys with more than `items` items, in memory of the place; the host does not know them yet.
   template <class Source>
   void look_for_frequent(const Source& source, double items) {
-    frequent_ = frequent_keys<Key, Place>(leading_bits{0, regions_most});
+    frequent_ = frequent_keys<Key, Place>(leading_bits{0, one_pass_regions(batch_.on_host)});
     sample_ = array<sample_outcome, Place>(place_, 1);
     if (!frequent_->look(place_, source, items, sample_.data())) return frequent_.reset();
     std::uint32_t most = find_frequent_keys<Place, Key, Source>::most;
@@ -140,13 +129,14 @@ class aggregator {
   }
   template <class Source>
   void read_sample(const Source& source) {
-    for (double items = static_cast<double>(n_) / 2048; frequent_; look_for_frequent(source, items *= 2)) {
+    for (double items = absorbed_rows(batch_.rows); frequent_; look_for_frequent(source, items *= 2)) {
       seen_ = read_one(place_, sample_.data());
       if (hot_keys<Key, Value, F...>::bytes(seen_.frequent) <= hot_bytes_most()) break;
       seen_.frequent = 0;
     }
     sample_ = {};
     if (frequent_) frequent_->take(seen_);
+    batch_.sample = frequent_ ? frequent_->seen : sample_facts{};
     take_hot(seen_.frequent);
   }
   std::size_t hot_bytes_most() const {
@@ -158,10 +148,11 @@ class aggregator {
     hot_values_ = array<word, Place>(place_, std::size_t{keys} * reduce::count);
   }
   template <class Source>
-  bool are_different(const Source& source) const {
+  bool are_distinct(const Source& source) const {
     using repeated = is_repeated<Source>;
     auto hashes = zeros(place_, repeated::slots);
-    return place_.sum(repeated::sample, repeated{{source, n_ / repeated::sample}, hashes.data()}) < 4;
+    return shows_distinct(
+        place_.sum(repeated::sample, repeated{{source, batch_.rows / repeated::sample}, hashes.data()}));
   }
   typename reduce::words hot_words() {
     typename reduce::words result;
@@ -173,15 +164,17 @@ class aggregator {
   /// In one launch, for small batches. False if it did not succeed, or is not possible.
   template <class Source>
   bool run_in_tables(const Source& source) {
-    const auto regions = static_cast<std::uint32_t>(ceil_div(n_, 2 * tuning::table_keys) * 2);
+    const std::size_t n = batch_.rows;
+    const auto regions = static_cast<std::uint32_t>(ceil_div(n, 2 * tuning::table_keys) * 2);
     const leading_bits spread{0, regions};
     const hot_keys<Key, Value, F...> none{spread, regions_and_frequent_keys<Key>(spread)};
-    const std::uint32_t slots = slots_for(2 * keys_of(static_cast<double>(n_) / regions));  // short probes
-    take_room(n_);
+    const std::uint32_t slots =
+        slots_for(2 * keys_of_region(static_cast<double>(n) / regions));  // short probes
+    take_room(n);
     const kernel run = kernel_of(none, regions, slots);
     tables_of_all<kernel> tables{run, nullptr, tables_of_all<kernel>::bytes_of(run)};
     using add = add_to_tables<kernel, Source>;
-    if (!place_.can_run_in_turn(add{tables, source, n_})) return false;
+    if (!place_.can_run_in_turn(add{tables, source, n})) return false;
     const std::size_t turns = (earlier_teams::words(std::size_t{regions}) * 8 + 15) / 16 * 16;
     array<std::byte, Place> memory(place_, turns + regions * tables.bytes);
     auto* const words = reinterpret_cast<std::uint64_t*>(memory.data());
@@ -190,7 +183,7 @@ class aggregator {
     outcome_ = place_.template count<outcome_of_tables>([&](outcome_of_tables* outcome, const auto& to) {
       tables.run.outcome = outcome;
       place_.launch_in_turn(&outcome->barrier, to, stage<clear_tables<kernel>>{regions, {tables, words}},
-                            stage<add>{ceil_div<std::size_t>(n_, add::tile), {tables, source, n_}},
+                            stage<add>{ceil_div<std::size_t>(n, add::tile), {tables, source, n}},
                             stage<write_tables<kernel>>{regions, {tables}});
     });
     return outcome_.failed + outcome_.in_order == 0;
@@ -198,7 +191,7 @@ class aggregator {
 
   /// False if it did not succeed: outcome_ says why.
   template <class Source>
-  bool attempt(const Source& source, const plan& wanted, room room) {
+  bool attempt(const Source& source, const aggregate_choice& wanted, room room) {
     leading_bits spread{0, wanted.coarse << wanted.fine_bits};
     regions_and_frequent_keys<Key> found(spread);
     if (frequent_) found = frequent_->region_of;
@@ -219,22 +212,21 @@ class aggregator {
       outcome_ = read_one(place_, outcome);
     };
     std::uint32_t shared_by = 1, regions = spread.regions;
-    double keys = keys_of(static_cast<double>(n_) / regions);
-    partitioner<Place, item, partition_kind{}> partitioner(place_, spread.regions, room, &outcome->overflowed,
-                                                           0, wanted.copies);
+    double keys = keys_of_region(static_cast<double>(batch_.rows) / regions);
+    partitioner<Place, item, partition_kind{}> partitioner(
+        place_, spread.regions, {.room = room, .overflowed = &outcome->overflowed, .copies = wanted.copies});
     const auto stop = [&](const parts_type& parts) {
       if (!wanted.counts_first || parts.regions() != wanted.coarse) return false;
       constexpr std::uint32_t counted = 8, part = 8;
-      const std::uint32_t shared_most = wanted.copies > 64 ? 4 : 1;  // skewed keys need large regions
       kernel count = kernel_of(hot, wanted.coarse * part, slots_that_fit(bytes_most()));
       count.shared_by = part;
       count.count_each = count.regions / counted;
       launch(count, parts, counted);
       const double most = double{part} * outcome_.most + 6 * std::sqrt(double{part} * outcome_.most) + 64;
-      while (shared_by <= shared_most && most / shared_by > keys_most()) shared_by *= 2;
-      if (outcome_.overflowed == 0 && shared_by > shared_most) {
+      while (shared_by <= wanted.shared_most && most / shared_by > keys_most()) shared_by *= 2;
+      if (outcome_.overflowed == 0 && shared_by > wanted.shared_most) {
         shared_by = 1;
-        keys = smaller(keys, keys_of(most / (1 << wanted.fine_bits)));
+        keys = smaller(keys, keys_of_region(most / (1 << wanted.fine_bits)));
         return false;
       }
       regions = wanted.coarse * shared_by;
@@ -246,12 +238,13 @@ class aggregator {
         stop);
     if (wanted.counts_first && outcome_.overflowed != 0) return false;
     const std::uint32_t slots = slots_for(keys);
-    const std::size_t room_for = smaller<std::size_t>(n_, std::size_t{regions} * slots);
+    const std::size_t room_for = smaller<std::size_t>(batch_.rows, std::size_t{regions} * slots);
     take_room(room_for);
     kernel run = kernel_of(hot, regions, slots);
     run.shared_by = shared_by;
     launch(run, parts, regions);
-    return outcome_.overflowed + outcome_.failed + outcome_.in_order == 0;
+    batch_.hopeless = outcome_.failed + outcome_.in_order != 0;
+    return !batch_.hopeless && outcome_.overflowed == 0;
   }
 
   void take_room(std::size_t keys) {
@@ -273,8 +266,7 @@ class aggregator {
     return run;
   }
 
-  std::optional<result_type> finish() {
-    if (outcome_.overflowed + outcome_.failed + outcome_.in_order != 0) return {};
+  result_type finish() {
     truncate(place_, result_.keys, outcome_.size);
     for (std::size_t k = 0; k < sizeof...(F); ++k) truncate(place_, results_of(result_, k), outcome_.size);
     truncate(place_, result_.counts, outcome_.size);
@@ -282,7 +274,7 @@ class aggregator {
   }
 
   const Place& place_;
-  std::size_t n_;
+  batch_facts batch_;
   bool counts_;
   std::optional<frequent_keys<Key, Place>> frequent_;
   array<sample_outcome, Place> sample_;  // until the host has read it

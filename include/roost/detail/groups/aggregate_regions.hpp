@@ -75,16 +75,20 @@ struct aggregate_regions {
     parts.value = reduce::take(memory, slots);
     parts.count = memory.take<std::uint32_t>(slots);
   }
-  /// Adds sums[i], of `count` items of a key.
+  /// What was added up before, of `count` items of a key: the words i.
+  struct sums_of_key {
+    const Key& key;
+    const typename reduce::words& sums;
+    std::size_t i;
+    std::uint32_t count;
+  };
   template <class Team>
-  ROOST_FN void add_sums(const Team& team, const pieces& parts, const Key& key,
-                         const typename reduce::words& sums, std::size_t i, std::uint32_t count,
-                         bool& full) const {
-    const word mine = words_of.of(key).word;
+  ROOST_FN void add_sums(const Team& team, const pieces& parts, const sums_of_key& more, bool& full) const {
+    const word mine = words_of.of(more.key).word;
     const std::uint32_t s = slot_of(team, parts, mine, team.read(parts.slot[home_of(mine)]), full);
     if (full) return;
-    team.fetch_add(parts.count[s], count);
-    reduce::each([&](auto of, int k) { of.combine(team, parts.value.of[k][s], sums.of[k][i]); });
+    team.fetch_add(parts.count[s], more.count);
+    reduce::each([&](auto of, int k) { of.combine(team, parts.value.of[k][s], more.sums.of[k][more.i]); });
   }
   template <class Team>
   ROOST_FN void clear(const Team& team, const pieces& parts) const {
@@ -146,21 +150,26 @@ struct aggregate_regions {
       clear(team, parts);
       team.sync();
     }
-    bool full = false, in_order = false;
-    add_frequent(team, parts, static_cast<std::uint32_t>(region), full);
+    findings found{};
+    add_frequent(team, parts, static_cast<std::uint32_t>(region), found.full);
     const std::uint32_t shared = static_cast<std::uint32_t>(region) / shared_by;
     const std::uint64_t begin = begins[shared], end = ends[shared];
     ROOST_ROLLED
     for (std::uint64_t first = begin; first < end; first += tile<Team>) {
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile<Team>, end - first));
-      add_items(team, parts, static_cast<std::uint32_t>(region), first, n, full, in_order);
+      add_items(team, parts, static_cast<std::uint32_t>(region), first, n, found);
     }
-    if (in_order && peek(outcome->in_order) == 0) fetch_or(outcome->in_order, 1u);
-    full = team.any(full);
-    finish(team, parts, region, full);
+    if (found.in_order && peek(outcome->in_order) == 0) fetch_or(outcome->in_order, 1u);
+    finish(team, parts, region, team.any(found.full));
   }
 
  private:
+  /// What a worker has seen while it added items.
+  struct findings {
+    bool full;      // no slot was left for a key
+    bool in_order;  // the result of a value depends on the order
+  };
+
   template <class Team>
   static constexpr int per_worker = Team::size == 1 ? 1024 : 4;
   template <class Team>
@@ -172,7 +181,7 @@ struct aggregate_regions {
   /// Adds n items. A thread of a block reads the first slots of all its items before it needs them.
   template <class Team>
   ROOST_FN void add_items(const Team& team, const pieces& parts, std::uint32_t region, std::uint64_t first,
-                          std::uint32_t n, bool& full, bool& in_order) const {
+                          std::uint32_t n, findings& found) const {
     const held_items<per_worker<Team>, Team, const item*> mine(team, items, first, n);
     const auto look = [&](int held, int i, word& wanted) {
       const Key key = mine(held, i).key;
@@ -182,7 +191,7 @@ struct aggregate_regions {
     };
     const auto add = [&](int held, int i, std::uint32_t s) {
       const Value value = mine(held, i).value;
-      in_order |= reduce::depends_on_order(value);
+      found.in_order |= reduce::depends_on_order(value);
       team.fetch_add(parts.count[s], 1u);
       reduce::add(team, parts.value, s, value);
     };
@@ -191,8 +200,8 @@ struct aggregate_regions {
         word wanted = none_here;
         const word seen = look(held, i, wanted);
         if (wanted == none_here) return;
-        const std::uint32_t s = slot_of(team, parts, wanted, seen, full);
-        if (!full) add(held, i, s);
+        const std::uint32_t s = slot_of(team, parts, wanted, seen, found.full);
+        if (!found.full) add(held, i, s);
       });
     } else {
       word wanted[per_worker<Team>], seen[per_worker<Team>];
@@ -203,9 +212,9 @@ struct aggregate_regions {
       ROOST_UNROLL
       for (int held = 0; held < per_worker<Team>; ++held) {
         const bool some = wanted[held] != none_here;
-        const std::uint32_t s = some ? slot_of(team, parts, wanted[held], seen[held], full) : 0;
+        const std::uint32_t s = some ? slot_of(team, parts, wanted[held], seen[held], found.full) : 0;
         team.sync_near();  // threads leave the loop at different times
-        if (some && !full) add(held, held, s);
+        if (some && !found.full) add(held, held, s);
       }
     }
   }
@@ -242,7 +251,7 @@ struct aggregate_regions {
       const std::uint32_t f = first + i;
       const Key key = hot.found.frequent[f];
       if (hot.counts[f] == 0 || hot(key) != region) return;
-      add_sums(team, parts, key, hot.values, f, hot.counts[f], full);
+      add_sums(team, parts, {key, hot.values, f, hot.counts[f]}, full);
     });
   }
 

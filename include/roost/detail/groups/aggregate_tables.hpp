@@ -93,7 +93,7 @@ struct add_to_tables {
       if (count == 0) return;
       typename Kernel::pieces table{};
       tables.find(run.hot(parts.key[i]), table);
-      run.add_sums(team, table, parts.key[i], parts.value, i, count, full);
+      run.add_sums(team, table, {parts.key[i], parts.value, i, count}, full);
     });
     if (full) run.outcome->failed = 1;
     if (in_order) run.outcome->in_order = 1;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "roost/detail/groups/choose.hpp"
+#include "roost/detail/groups/dense_keys.hpp"
 #include "roost/detail/groups/reduce_lists.hpp"
 #include "roost/detail/groups/value_words.hpp"
 #include "roost/hash.hpp"
@@ -49,8 +51,8 @@ class key_table {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0}, probes_most = 64;
 
-  /// `any`: any key, for empty slots.
-  key_table(const host& cpu, const Key& any) : cpu_(&cpu) { clear(1 << 10, any); }
+  /// `filler`: an arbitrary key to store in empty slots.
+  key_table(const host& cpu, const Key& filler) : cpu_(&cpu) { clear(1 << 10, filler); }
 
   /// The number of a key, which `row` has; `none` if so many keys collide that they may have been chosen to.
   std::uint32_t insert(const Key& key, std::uint32_t row) { return insert(key, start(key), row); }
@@ -127,9 +129,9 @@ class key_table {
     }
     return none;
   }
-  void clear(std::size_t slots, const Key& any) {
+  void clear(std::size_t slots, const Key& filler) {
     slots_ = array<slot, host>(*cpu_, slots + 1);  // one more, which stays empty
-    std::fill_n(slots_.data(), slots + 1, slot{any, none, 0});
+    std::fill_n(slots_.data(), slots + 1, slot{filler, none, 0});
     shift_ = 64 - std::countr_zero(slots);
   }
   void grow() {
@@ -149,17 +151,16 @@ class key_table {
   first_keys<Key> distinct_;
 };
 
-/// The same for integers below 2^bits, without hashing.
+/// The same for integers of a small range, without hashing.
 template <class Key>
 class direct_table {
  public:
-  static constexpr std::size_t bits_most = 20;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  explicit direct_table(std::size_t bits) : slots_(std::size_t{1} << bits, slot{none, 0}) {}
+  explicit direct_table(const key_range<Key>& range) : range_(range), slots_(range.count, slot{none, 0}) {}
 
   std::uint32_t insert(const Key& key, std::uint32_t row) {
-    slot& it = slots_[static_cast<std::size_t>(key)];
+    slot& it = slots_[range_(key)];
     if (it.number == none) it.number = distinct_.add(key, row);
     ++it.count;
     return it.number;
@@ -171,32 +172,27 @@ class direct_table {
   const first_keys<Key>& distinct() const { return distinct_; }
   void write_counts(std::uint64_t* counts) const {
     for (std::size_t i = 0; i < distinct_.keys.size(); ++i)
-      counts[i] = slots_[static_cast<std::size_t>(distinct_.keys[i])].count;
+      counts[i] = slots_[range_(distinct_.keys[i])].count;
   }
 
  private:
   struct slot {
     std::uint32_t number, count;
   };
+  key_range<Key> range_;
   std::vector<slot> slots_;
   first_keys<Key> distinct_;
 };
 
 /// Rows of few groups, which are in the order of their first rows.
 struct few_rows {
-  static constexpr std::size_t rows_least = std::size_t{1} << 17;
-  static constexpr std::size_t always = std::size_t{1} << 14;  // groups, for any number of threads
-  static constexpr std::size_t block = 512;                    // rows whose values are read at once
+  static constexpr std::size_t block = 512;  // rows whose values are read at once
 
   array<std::uint32_t, host> numbers;  // of each row's group
   std::vector<std::uint32_t> first;    // row of each group
   std::size_t chunk = 0, chunks = 0;   // into which rows are divided
   std::vector<std::uint64_t> before;   // [chunk][group]: rows in earlier chunks; last, in all chunks
 
-  /// The most groups of n rows that count as few.
-  static std::size_t most(std::size_t n) {
-    return std::clamp<std::size_t>(n / 64, always, std::size_t{1} << 18);
-  }
   std::size_t size() const { return first.size(); }
   /// The rows of each group.
   const std::uint64_t* counts() const { return before.data() + chunks * size(); }
@@ -214,8 +210,7 @@ struct few_groups {
 /// The number of distinct keys, estimated from a sample of the rows; nothing if there are many.
 template <class Key, class Keys>
 std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys& keys) {
-  constexpr std::size_t first_look = 8192;
-  const std::size_t sample = std::clamp<std::size_t>(n / 256, first_look, std::size_t{1} << 15);
+  const std::size_t sample = few_sample::rows(n);
   key_table<Key> table(cpu, keys(0));
   std::vector<std::uint32_t> seen;
   std::uint64_t once = 0, twice = 0;  // keys that occur once, and twice, in the sample
@@ -228,16 +223,17 @@ std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys
     const std::uint32_t before = seen[number]++;
     once += before == 0 ? 1 : before == 1 ? -1 : 0;
     twice += before == 1 ? 1 : before == 2 ? -1 : 0;
-    if (k == first_look && estimate() > 2 * few_rows::most(n)) return std::nullopt;
+    if (k == few_sample::first_look && few_sample::is_over(n, estimate())) return std::nullopt;
   }
   const std::size_t distinct = estimate();
-  return distinct > few_rows::most(n) / 4 * 5 ? std::nullopt : std::optional(distinct);
+  return few_sample::shows_few(n, distinct) ? std::optional(distinct) : std::nullopt;
 }
 
 /// Numbers each chunk of rows by a table of its own; false if its keys are not few.
 template <class Key, class Table, class Keys>
-bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys) {
-  const std::size_t n = rows.numbers.size(), most = few_rows::most(n);
+bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys,
+                   std::size_t most) {
+  const std::size_t n = rows.numbers.size();
   std::atomic<bool> too_many{false};
   cpu.launch(tables.size(), few_rows::block * sizeof(Key),
              [&](const auto&, std::size_t c, std::byte* memory) {
@@ -260,7 +256,7 @@ bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, 
 /// Numbers the keys of all chunks together, and counts the rows of each in each chunk. False if they are not
 /// few.
 template <class Table>
-bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
+bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows, std::size_t most) {
   const std::size_t n = rows.numbers.size(), chunks = tables.size();
   std::vector<std::vector<std::uint64_t>> counts(chunks);
   std::vector<std::vector<std::uint32_t>> maps(chunks);  // from the numbers of a chunk to those of all
@@ -275,7 +271,7 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
     }
   }
   const std::size_t size = all.distinct().keys.size();
-  if (size > few_rows::most(n)) return false;
+  if (size > most) return false;
   rows.first = all.distinct().rows;
   rows.before.assign((chunks + 1) * size, 0);
   cpu.for_each(chunks, [&](std::size_t c) {
@@ -290,39 +286,46 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
   return true;
 }
 
-/// Numbers rows by tables that empty() makes; nothing if the keys are not few.
+/// Numbers rows by tables that empty() makes; nothing if they have more than `most` keys. `distinct`: about
+/// how many they have.
 template <class Key, class Empty, class Keys>
-std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
-                                          const Empty& empty, std::size_t distinct) {
+std::optional<few_groups<Key>> number_few(const host& cpu, const batch_facts& batch, const Keys& keys,
+                                          const Empty& empty, std::size_t distinct, std::size_t most) {
   few_groups<Key> result;
   few_rows& rows = result.rows;
-  // At least 32 rows per group and chunk, so that chunks store less per group than its values. With many
-  // threads, grouping is faster.
-  const auto threads = static_cast<std::size_t>(cpu.threads());
-  rows.chunks = std::clamp<std::size_t>(n / 32 / (distinct + 1), 1, threads);
-  if (distinct > few_rows::always && 2 * rows.chunks < threads) return std::nullopt;
-  rows.chunk = ceil_div(n, rows.chunks);
-  rows.numbers = array<std::uint32_t, host>(cpu, n);
+  rows.chunks = chunks_of_few(batch, distinct);
+  if (rows.chunks == 0) return std::nullopt;
+  rows.chunk = ceil_div(batch.rows, rows.chunks);
+  rows.numbers = array<std::uint32_t, host>(cpu, batch.rows);
   std::vector<decltype(empty())> tables;
   for (std::size_t c = 0; c < rows.chunks; ++c) tables.push_back(empty());
-  if (!number_chunks<Key>(cpu, tables, rows, keys) || !merge_tables(cpu, tables, rows)) return std::nullopt;
+  if (!number_chunks<Key>(cpu, tables, rows, keys, most) || !merge_tables(cpu, tables, rows, most))
+    return std::nullopt;
   result.keys = copy_to(cpu, tables[0].distinct().keys);
   return result;
 }
 
-/// Numbers rows by their keys, which are below 2^bits; nothing if they are not few. `keys`: like values_at.
+/// Numbers n rows by their keys; nothing if they are not few. `keys`: like values_at. `bits`: of the greatest
+/// one, if it is known that they are so small.
 template <class Key, class Keys>
 std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
-  if (n < few_rows::rows_least || n >= ~std::uint32_t{0}) return std::nullopt;  // row numbers have 32 bits
+  const batch_facts batch = facts_of<Key>(cpu, n);
+  if (!looks_for_few(batch)) return std::nullopt;
   if constexpr (is_integer<Key>) {
-    if (bits <= direct_table<Key>::bits_most && std::size_t{1} << bits <= n / 8) {
-      return number_few<Key>(cpu, n, keys, [&] { return direct_table<Key>(bits); }, std::size_t{1} << bits);
+    const std::uint64_t most = direct_range_most(batch);
+    std::optional<key_range<Key>> range;
+    if (bits == 64) range = range_of<Key>(cpu, n, keys, most);
+    if (bits < 64 && std::uint64_t{1} << bits <= most) range = {0, std::uint64_t{1} << bits};
+    if (range) {
+      const auto empty = [&] { return direct_table<Key>(*range); };
+      return number_few<Key>(cpu, batch, keys, empty, range->count, range->count);
     }
   }
   const auto distinct = sample_few<Key>(cpu, n, keys);
   if (!distinct) return std::nullopt;
-  return number_few<Key>(cpu, n, keys, [&] { return key_table<Key>(cpu, keys(0)); }, *distinct);
+  const auto empty = [&] { return key_table<Key>(cpu, keys(0)); };
+  return number_few<Key>(cpu, batch, keys, empty, *distinct, few_groups_most(n));
 }
 
 /// body(group, value) for the rows from `first` to `end` - 1.
@@ -348,8 +351,7 @@ void accumulate_few(const host& cpu, const few_rows& groups, const Values& value
   using words = value_word<F, Value>;
   using word = typename words::word;
   const std::size_t n = groups.numbers.size(), size = groups.size();
-  const std::size_t chunks =
-      std::clamp<std::size_t>(n / 4 / size, 1, static_cast<std::size_t>(cpu.threads()));
+  const std::size_t chunks = chunks_of_sums(n, static_cast<std::size_t>(cpu.threads()), size);
   const std::size_t chunk = ceil_div(n, chunks);
   array<word, host> all(cpu, chunks * size);
   cpu.launch(chunks, few_rows::block * sizeof(Value), [&](const auto&, std::size_t c, std::byte* memory) {
@@ -469,7 +471,7 @@ void reduce_few(const host& cpu, const few_rows& groups, const Values& values, c
                  all.add_chunk(c, values, f, reinterpret_cast<Value*>(memory));
                });
     cpu.for_each(groups.size(), [&](std::size_t g) { all.add_heads(g, f); });
-    reduce_lists(cpu, all.pieces(), all.begins(), groups.size(), f, results, nullptr);
+    reduce_lists(cpu, all.pieces(), {all.begins(), groups.size() + 1}, f, results, nullptr);
   }
 }
 

@@ -94,8 +94,7 @@ struct mark_first_items {
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
-  static constexpr std::uint32_t few = 16;  // regions that are counted first, if there are many:
-  static constexpr std::uint32_t many = std::is_same_v<Place, host> ? 64 : 1024;
+  static constexpr std::uint32_t few = 16;  // regions that are counted first, if there are many
   static constexpr std::uint32_t steps_most = 256;
   static constexpr std::size_t slot_bytes = sizeof(word) + sizeof(std::uint32_t);
   static constexpr std::uint32_t tile =  // the most keys that a region should have; two slots for each

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "roost/detail/groups/choose.hpp"
 #include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/place/arrays.hpp"
 #include "roost/detail/place/copies.hpp"
@@ -187,7 +188,7 @@ struct frequent_keys {
   array<Key, Place> keys;
   array<std::uint16_t, Place> begins;
   regions_and_frequent_keys<Key> region_of;
-  std::uint32_t copies = 0;  // items of the sample whose key an earlier item has
+  sample_facts seen;
 
   explicit frequent_keys(const leading_bits& regions) : region_of(regions) {}
 
@@ -197,7 +198,7 @@ struct frequent_keys {
   template <class Source>
   void sample(const Place& place, const Source& source, double items_most) {
     array<sample_outcome, Place> outcome(place, 1);
-    copies = 0;
+    seen = {};
     if (look(place, source, items_most, outcome.data())) take(read_one(place, outcome.data()));
   }
 
@@ -211,16 +212,19 @@ struct frequent_keys {
     if (expected >= kernel::sample / 2) return false;
     keys = array<Key, Place>(place, kernel::most);
     begins = array<std::uint16_t, Place>(place, kernel::slots + 1);
-    const kernel run{
-        source,    n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
-        region_of, keys.data(),        begins.data(),
-        outcome};
+    const kernel run{.source = source,
+                     .step = n / kernel::sample,
+                     .at_least = larger(kernel::least, static_cast<std::uint32_t>(expected)),
+                     .target = region_of,
+                     .frequent = keys.data(),
+                     .begins = begins.data(),
+                     .outcome = outcome};
     place.launch(1, scratch_bytes_of(run), run);
     return true;
   }
-  void take(const sample_outcome& seen) {
-    copies = group_tuning<cuda>::sample - seen.different;
-    region_of.count = seen.frequent;
+  void take(const sample_outcome& outcome) {
+    seen = {group_tuning<cuda>::sample - outcome.different, outcome.pairs, outcome.frequent};
+    region_of.count = outcome.frequent;
     region_of.frequent = keys.data();
     region_of.begins = begins.data();
   }

@@ -22,6 +22,15 @@ struct group_output {
   std::uint64_t* failed;        // regions with too many distinct keys, or too many items for one team
 };
 
+/// One step's digits of the numbers of groups: of(number), below `count`.
+template <class Of>
+struct digits_of {
+  std::uint32_t count;
+  Of of;
+};
+template <class Of>
+digits_of(std::uint32_t, Of) -> digits_of<Of>;
+
 /// Groups the items of a region: orders their values by group, and within a group by item.
 template <class Place, class Key, class Value>
 struct group_regions {
@@ -112,7 +121,7 @@ struct group_regions {
         target.keys[first + g] = mine(held, i).key;
       };
       if (!parts.numbers.add(team, mine, n, number, write_key)) return false;
-      one_tile ? group_tile_alone<per_worker>(team, parts, first, mine, n, number)
+      one_tile ? group_tile_alone(team, parts, first, mine, tile_numbers<per_worker, Team>{n, number})
                : count_items<per_worker>(team, parts, n, number);
       return true;
     });
@@ -126,10 +135,17 @@ struct group_regions {
     each_tile([&](std::uint32_t n) {
       for_each_held<per_worker, true>(
           team, n, [&](int held, int i) { number(held, i) = parts.numbers.number_of(mine(held, i).key); });
-      put_in_order<per_worker>(team, parts, first, mine, n, false, number);
+      put_in_order(team, parts, first, mine, tile_numbers<per_worker, Team>{n, number}, false);
       return true;
     });
   }
+
+  /// The groups of the n items of a tile.
+  template <int PerWorker, class Team>
+  struct tile_numbers {
+    std::uint32_t n;
+    item_numbers<PerWorker, Team>& of;
+  };
 
   /// Counts the items of a tile for each group.
   template <int PerWorker, class Team>
@@ -143,9 +159,8 @@ struct group_regions {
   /// Groups the items of a region of one tile.
   template <int PerWorker, class Team, class Items>
   ROOST_FN void group_tile_alone(const Team& team, const pieces& parts, std::uint64_t first,
-                                 const Items& mine, std::uint32_t n,
-                                 item_numbers<PerWorker, Team>& number) const {
-    const std::uint32_t groups = *parts.numbers.size;
+                                 const Items& mine, const tile_numbers<PerWorker, Team>& numbers) const {
+    const std::uint32_t groups = *parts.numbers.size, n = numbers.n;
     if (groups == n) {  // all keys are distinct: their order is that of the items
       for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
         target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
@@ -155,10 +170,10 @@ struct group_regions {
     }
     const bool counted_in_order = Team::size > 1 && groups <= digits;
     if (!counted_in_order) {
-      count_items<PerWorker>(team, parts, n, number);
+      count_items<PerWorker>(team, parts, n, numbers.of);
       write_starts(team, parts, first);
     }
-    put_in_order<PerWorker>(team, parts, first, mine, n, true, number);
+    put_in_order(team, parts, first, mine, numbers, true);
     if (counted_in_order)
       for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.digit_count[g]; });
   }
@@ -182,7 +197,9 @@ struct group_regions {
   /// Appends the values of a tile to those of earlier tiles.
   template <int PerWorker, class Team, class Items>
   ROOST_FN void put_in_order(const Team& team, const pieces& parts, std::uint64_t first, const Items& mine,
-                             std::uint32_t n, bool one_tile, item_numbers<PerWorker, Team>& number) const {
+                             const tile_numbers<PerWorker, Team>& numbers, bool one_tile) const {
+    const std::uint32_t n = numbers.n;
+    auto& number = numbers.of;
     if constexpr (Team::size == 1) {
       for (int i = 0; i < static_cast<int>(n); ++i)
         target.values[first + parts.next[number(i, i)]++] = mine(i, i).value;
@@ -192,18 +209,19 @@ struct group_regions {
       const std::uint32_t groups = *parts.numbers.size;
       if (groups <= (one_tile ? digits : smaller(digits, tile / 8))) {
         // The starts of a region of one tile have not been counted: `next` is free, and slots may be in use.
-        sort_by_digit<PerWorker>(team, parts, one_tile ? parts.lanes : parts.tile_start, n, number, value,
-                                 groups, [](std::uint32_t g) { return g; });
+        sort_by_digit(team, parts, one_tile ? parts.lanes : parts.tile_start, numbers, value,
+                      digits_of{groups, [](std::uint32_t g) { return g; }});
       } else {
-        sort_by_digit<PerWorker>(team, parts, parts.tile_start, n, number, value, 1 << step_bits,
-                                 [](std::uint32_t g) { return g & ((1u << step_bits) - 1); });
+        constexpr std::uint32_t low = (1u << step_bits) - 1;
+        sort_by_digit(team, parts, parts.tile_start, numbers, value,
+                      digits_of{low + 1, [](std::uint32_t g) { return g & low; }});
         for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
           number(held, i) = parts.tile_number[i];
           value[held] = parts.tile_value[i];
         });
-        sort_by_digit<PerWorker>(team, parts, parts.tile_start, n, number, value,
-                                 ((groups - 1) >> step_bits) + 1,
-                                 [](std::uint32_t g) { return g >> step_bits; });
+        sort_by_digit(
+            team, parts, parts.tile_start, numbers, value,
+            digits_of{((groups - 1) >> step_bits) + 1, [](std::uint32_t g) { return g >> step_bits; }});
       }
       if (one_tile)
         return for_each_of(team, n, [&](std::uint32_t i) { target.values[first + i] = parts.tile_value[i]; });
@@ -227,21 +245,21 @@ struct group_regions {
     }
   }
 
-  /// One step of a radix sort of a tile by the numbers of its groups.
+  /// One step of a radix sort of a tile by the numbers of its groups. `lanes`: see rank_in_order.
   template <int PerWorker, class Team, class DigitOf>
-  ROOST_FN void sort_by_digit(const Team& team, const pieces& parts, std::uint32_t* lanes, std::uint32_t n,
-                              item_numbers<PerWorker, Team>& number, const Value (&value)[PerWorker],
-                              std::uint32_t digit_count, const DigitOf& digit_of) const {
+  ROOST_FN void sort_by_digit(const Team& team, const pieces& parts, std::uint32_t* lanes,
+                              const tile_numbers<PerWorker, Team>& numbers, const Value (&value)[PerWorker],
+                              const digits_of<DigitOf>& digit) const {
     std::uint32_t rank[PerWorker];
     rank_in_order(
-        team, n, digit_count, [&](int held, int i) { return digit_of(number(held, i)); }, lanes,
-        parts.warp_count, parts.digit_count, rank);
-    team.exclusive_scan(parts.digit_count, parts.digit_count, digit_count);
+        team, numbers.n, digit.count, [&](int held, int i) { return digit.of(numbers.of(held, i)); },
+        {lanes, parts.warp_count, parts.digit_count}, rank);
+    team.exclusive_scan(parts.digit_count, parts.digit_count, digit.count);
     team.sync();
-    for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
+    for_each_held<PerWorker, true>(team, numbers.n, [&](int held, int i) {
       const std::uint32_t position =
           parts.digit_count[digit_and_rank::digit(rank[held])] + digit_and_rank::rank(rank[held]);
-      parts.tile_number[position] = number(held, i);
+      parts.tile_number[position] = numbers.of(held, i);
       parts.tile_value[position] = value[held];
     });
     team.sync();

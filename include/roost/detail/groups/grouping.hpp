@@ -36,27 +36,36 @@ class grouper {
   /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    // A small batch is first tried without a sample.
-    bool grouped = n_ <= group_tuning<Place>::tried_most && group_regions_of_keys(source, false);
-    if (!grouped) {
-      frequent_.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
-      // Distinct keys need no stable order. The sample may have shown copies; if it has missed some, the
-      // first team that finds them ends the attempt.
-      if (frequent_.copies == 0 && group_different(source)) return std::move(result_);
-      if constexpr (!std::is_same_v<Place, host>)
-        grouped = frequent_.region_of.count == 0 && !has_many_copies(frequent_.copies, n_, copies / 2) &&
-                  group_regions_of_keys<false>(source, true);
-      if (!grouped) grouped = group_regions_of_keys(source, true);
+    batch_facts batch = facts_of<Key>(place_, n_);
+    for (;;) {
+      switch (choose_grouping(batch)) {
+        case grouping_step::sample:
+          frequent_.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
+          batch.sample = frequent_.seen;
+          batch.tried.exact = false;  // frequent keys have their own regions now
+          break;
+        case grouping_step::distinct:
+          if (group_distinct(source)) return std::move(result_);
+          batch.tried.distinct = true;
+          break;
+        case grouping_step::slack:
+          if constexpr (!std::is_same_v<Place, host>) {
+            if (group_regions_of_keys<false>(source, true)) return pack();
+          }
+          batch.tried.slack = true;
+          break;
+        case grouping_step::exact:
+          if (group_regions_of_keys(source, batch.sample.has_value())) return pack();
+          batch.tried.exact = true;
+          break;
+        case grouping_step::give_up:
+          return {};
+      }
     }
-    if (!grouped) return {};
-    pack();
-    return std::move(result_);
   }
 
  private:
-  static constexpr double copies = 32;  // of most keys: more overflow the slack of their region
-
-  /// A region of distinct keys nearly fills its tile: seven standard deviations of a random split are left.
+  /// A region of distinct keys nearly fills its tile: leaves seven standard deviations of free space.
   static std::uint32_t regions_for(std::size_t n, double tighter) {
     const double mean = kernel::tile - 7 * std::sqrt(static_cast<double>(kernel::tile));
     return group_regions_of(static_cast<double>(n) / mean * tighter);
@@ -64,7 +73,7 @@ class grouper {
 
   /// False if there are duplicate keys.
   template <class Source>
-  bool group_different(const Source& source) {
+  bool group_distinct(const Source& source) {
     const leading_bits& spread = frequent_.region_of.spread;
     numberer<Key, Value, Place> numberer(place_, n_, spread.seed, 1,
                                          {.keys = true, .first = true, .different = true});
@@ -88,7 +97,8 @@ class grouper {
     std::uint64_t* const failed = sizes_.data() + regions + 1;
     auto* const overflowed = reinterpret_cast<std::uint32_t*>(failed + 1);
     partitioner<Place, pair<Key, Value>, partition_kind{.stable = true, .may_count = Counts}> partitioner(
-        place_, regions, Counts ? room::exact : room::slack, overflowed, 0, copies);
+        place_, regions,
+        {.room = Counts ? room::exact : room::slack, .overflowed = overflowed, .copies = grouping_copies});
     parts_.emplace(partitioner.run(source, frequent_.region_of));
     if constexpr (!Counts) {
       firsts_ = array_of(place_, regions, length_of{parts_->begins(), parts_->ends()});
@@ -99,8 +109,13 @@ class grouper {
     result_.values = array<Value, Place>(place_, n_);
     output_ = {keys_.data(),   result_.values.data(), Counts ? parts_->begins() : firsts_.data(),
                starts_.data(), sizes_.data(),         failed};
-    const kernel group{parts_->items(),     parts_->begins(), parts_->ends(), overflowed,
-                       frequent_.region_of, sampled,          output_};
+    const kernel group{.items = parts_->items(),
+                       .begins = parts_->begins(),
+                       .ends = parts_->ends(),
+                       .overflowed = overflowed,
+                       .region_of = frequent_.region_of,
+                       .sampled = sampled,
+                       .target = output_};
     place_.launch(regions, scratch_bytes_of(group), group);
     for_each_frequent_item(place_, *parts_, frequent_.region_of, n_,
                            copy_value<Key, Value>{parts_->items(), result_.values.data()});
@@ -112,7 +127,7 @@ class grouper {
   }
 
   /// Brings the groups of all regions together.
-  void pack() {
+  result_type pack() {
     result_.keys = array<Key, Place>(place_, size_);
     result_.offsets = array<std::uint64_t, Place>(place_, size_ + 1);
     const pack_groups<Place, Key, Value> pack{output_, result_.keys.data(), result_.offsets.data(), size_,
@@ -122,6 +137,7 @@ class grouper {
                             firsts_.bytes() + result_.values.bytes();
     result_.frequent = std::move(frequent_);
     result_.keys_before = std::move(sizes_);
+    return std::move(result_);
   }
 
   const Place& place_;

@@ -2,8 +2,8 @@
 
 // Joins: see roost/join.hpp.
 
-#include <cmath>
-
+#include "roost/detail/groups/choose.hpp"
+#include "roost/detail/groups/dense_keys.hpp"
 #include "roost/detail/partition/select.hpp"
 #include "roost/frozen_set.hpp"
 #include "roost/join.hpp"
@@ -14,31 +14,62 @@ namespace roost::detail {
 /// Runs of neighbours from all over a range.
 template <class Sequence>
 struct sample_of {
-  static constexpr std::size_t run = 64;
+  static constexpr std::size_t run = join_sample::run;
   Sequence source;
   std::size_t step;  // from run to run
   ROOST_FN auto operator()(std::size_t i) const { return source[i / run * step + i % run]; }
 };
 
-/// Whether a sample shows duplicate keys: if half of a column's keys have duplicates, the sample misses all
-/// of them once in a million times. build(keys): a table that counts duplicates.
+/// Whether a sample shows duplicate keys, or there is none. build(keys): a table that counts duplicates.
 template <class Place, class Sequence, class Build>
 bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build& build) {
-  using sample = sample_of<Sequence>;
-  const double wanted = std::sqrt(64.0 * static_cast<double>(keys.size()));
-  const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
-  const std::size_t step = keys.size() / runs;
-  if (step < sample::run) return true;  // too few to be worth a sample
-  return build(array_of(place, runs * sample::run, sample{keys, step})).statistics().duplicates != 0;
+  const std::size_t n = keys.size(), runs = join_sample::runs(n);
+  if (runs == 0) return true;
+  const sample_of<Sequence> sample{keys, n / runs};
+  return build(array_of(place, runs * sample.run, sample)).statistics().duplicates != 0;
 }
 
-/// The set of a column's keys. A direct build from many copies of few keys would be slow.
-template <class Place, class Keys>
-auto set_of_keys(const Place& place, const Keys& keys) {
-  const auto build = [&](const auto& some) { return frozen_set<element_of<Keys>, Place>(place, some); };
-  if (!seems_to_have_copies(place, as_sequence(keys), build)) return build(keys);
-  return build(unique(place, keys, index_order::any));
-}
+/// The set of a column's keys.
+template <class Key, class Place>
+class column_set {
+  static constexpr bool may_be_dense = std::is_same_v<Place, host> && is_integer<Key>;
+
+ public:
+  template <class Keys>
+  column_set(const Place& place, const Keys& keys) {
+    const auto sequence = as_sequence(keys);
+    if constexpr (may_be_dense) dense_ = dense_set<Key>::of(place, sequence);
+    if (is_dense()) return;
+    // A direct build from many copies of few keys would be slow.
+    const auto build = [&](const auto& some) { return frozen_set<Key, Place>(place, some); };
+    const bool copies =
+        join_sample::pays_for_set(sequence.size()) && seems_to_have_copies(place, sequence, build);
+    hashed_ = copies ? build(unique(place, keys, index_order::any)) : build(keys);
+  }
+
+  /// results[i] = whether queries[i] is in the column. Asynchronous on cuda.
+  template <class Queries, class Results>
+  void contains(const Place& place, const Queries& queries, Results&& results) const {
+    if constexpr (may_be_dense) {
+      if (is_dense()) {
+        const auto sequence = as_sequence(queries);
+        bool* const found = std::ranges::data(results);
+        return place.for_each(sequence.size(),
+                              [&](std::size_t i) { found[i] = dense_->contains(sequence[i]); });
+      }
+    }
+    hashed_.contains(place, queries, results);
+  }
+
+ private:
+  bool is_dense() const {
+    if constexpr (may_be_dense) return dense_.has_value();
+    return false;
+  }
+
+  std::conditional_t<may_be_dense, std::optional<dense_set<Key>>, none> dense_;
+  frozen_set<Key, Place> hashed_;
+};
 
 template <class Row, class Place, class Left, class Right>
 struct join {
@@ -105,7 +136,7 @@ struct join {
                                 bool wanted, const char* where) {
     const auto left = as_sequence(left_keys);
     check(left.size(), where);
-    const auto there = set_of_keys(place, right_keys);
+    const column_set<key, Place> there(place, right_keys);
     array<bool, Place> answers(place, left.size());
     there.contains(place, left_keys, answers);
     return select_numbers<Row>(place, left.size(), is_value<bool>{answers.data(), wanted});

@@ -107,18 +107,10 @@ auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attemp
 /// and worth a copy.
 template <class T, class Place>
 void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
-  if (n >= values.size() / 2 || values.bytes() <= 1 << 20) return values.shrink(n);
+  if (!frees_rest(values.bytes(), n, values.size())) return values.shrink(n);
   array<T, Place> kept(place, n);
   place.copy(kept.data(), values.data(), kept.bytes());
   values = std::move(kept);
-}
-
-/// Whether a sample in which `seen` items are copies indicates that keys of n items have more than twice
-/// `copies` copies.
-inline bool has_many_copies(std::uint32_t seen, std::size_t n, double copies) {
-  constexpr double sample = group_tuning<cuda>::sample;
-  constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant
-  return seen >= least && seen * static_cast<double>(n) > copies * sample * sample;
 }
 
 /// Numbers a batch with one seed.
@@ -128,7 +120,6 @@ class numberer {
   using item = typename kernel::item;
   using result_type = numbered<Key, Value, Place>;
   static constexpr bool can_mark = std::is_same_v<Value, std::uint32_t> && sizeof(Key) <= 8;
-  static constexpr double copies = 8;  // of most keys: more overflow the slack of their region
 
  public:
   numberer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const numbering_kind& kind)
@@ -139,25 +130,33 @@ class numberer {
   /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    const auto sample = [&] {
-      if (!kind_.different) result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * tile());
-    };
-    // A small batch is first tried without a sample.
-    const bool samples_first = n_ > group_tuning<Place>::tried_most;
-    if (samples_first) sample();
-    for (const room room : {room::slack, room::exact}) {
-      if (room == room::slack && (result_.frequent.region_of.count != 0 ||
-                                  has_many_copies(result_.frequent.copies, n_, 1.5 * copies)))
-        continue;
-      if (room == room::exact && !samples_first) sample();
+    batch_ = facts_of<Key>(place_, n_);
+    const auto succeeds = [&](room room) {
       const numbering_outcome outcome =
           kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
-      if (outcome.overflowed != 0 && !kind_.different) continue;
-      if (outcome.overflowed + outcome.failed + outcome.copies != 0) return {};
+      batch_.hopeless = outcome.failed + outcome.copies != 0;
+      if (batch_.hopeless || outcome.overflowed != 0) return false;
       kind_.marks ? finish_marks(outcome) : finish(outcome.size);
-      return std::move(result_);
+      return true;
+    };
+    for (;;) {
+      switch (choose_numbering(batch_, kind_.different)) {
+        case numbering_step::sample:
+          result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * tile());
+          batch_.sample = result_.frequent.seen;
+          break;
+        case numbering_step::slack:
+          if (succeeds(room::slack)) return std::move(result_);
+          batch_.tried.slack = true;
+          break;
+        case numbering_step::exact:
+          if (succeeds(room::exact)) return std::move(result_);
+          batch_.tried.exact = true;
+          break;
+        case numbering_step::give_up:
+          return {};
+      }
     }
-    return {};
   }
 
  private:
@@ -170,7 +169,7 @@ class numberer {
 
   /// The slack for copies fills a tile.
   static std::uint32_t regions_for(std::size_t n, std::uint32_t tile, double tighter) {
-    const double half = 3 * std::sqrt(copies);
+    const double half = 3 * std::sqrt(numbering_copies);
     const double root = std::sqrt(half * half + tile - 32) - half;
     return group_regions_of(static_cast<double>(n) / (root * root) * tighter);
   }
@@ -183,7 +182,7 @@ class numberer {
     auto state = zeros(place_, head + earlier_teams::words(regions));  // one fill for both
     auto* const outcome = reinterpret_cast<numbering_outcome*>(state.data());
     partitioner<Place, item, partition_kind{.way_back = WayBack}> partitioner(
-        place_, regions, room, &outcome->overflowed, 0, copies);
+        place_, regions, {.room = room, .overflowed = &outcome->overflowed, .copies = numbering_copies});
     result_.parts.emplace(partitioner.run(source, frequent.region_of));
     if constexpr (can_mark && !WayBack) {
       if (kind_.marks) return mark(outcome);
@@ -194,17 +193,17 @@ class numberer {
     result_.offsets = array<std::uint64_t, Place>(place_, kind_.different ? n_ + 1 : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    const kernel number{result_.parts->items(),
-                        result_.parts->begins(),
-                        result_.parts->ends(),
-                        regions,
-                        frequent.region_of,
-                        typename kernel::words(frequent.region_of.spread),
-                        kind_.different,
-                        {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
-                         result_.offsets.data(), result_.first.data(), result_.numbers.data()},
-                        outcome,
-                        earlier_teams(state.data() + head)};
+    const kernel number{.items = result_.parts->items(),
+                        .begins = result_.parts->begins(),
+                        .ends = result_.parts->ends(),
+                        .regions = regions,
+                        .region_of = frequent.region_of,
+                        .words_of = typename kernel::words(frequent.region_of.spread),
+                        .different = kind_.different,
+                        .target = {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
+                                   result_.offsets.data(), result_.first.data(), result_.numbers.data()},
+                        .outcome = outcome,
+                        .turns = earlier_teams(state.data() + head)};
     place_.launch(regions, scratch_bytes_of(number), number);
     return read_one(place_, outcome);
   }
@@ -214,14 +213,14 @@ class numberer {
     using marker = mark_first_items<Place, Key>;
     const auto& frequent = result_.frequent;
     result_.marked.emplace(place_, n_);
-    marker mark{result_.parts->items(),
-                result_.parts->begins(),
-                result_.parts->ends(),
-                frequent.region_of,
-                true,
-                result_.marked->ref(),
-                outcome};
-    if (frequent.region_of.count == 0 && frequent.regions() >= marker::many)
+    marker mark{.items = result_.parts->items(),
+                .begins = result_.parts->begins(),
+                .ends = result_.parts->ends(),
+                .region_of = frequent.region_of,
+                .counts_few = true,
+                .target = result_.marked->ref(),
+                .outcome = outcome};
+    if (counts_few_regions(batch_, frequent.regions()))
       place_.launch(marker::few, scratch_bytes_of(mark), mark);
     mark.counts_few = false;
     place_.launch(frequent.regions(), scratch_bytes_of(mark), mark);
@@ -263,11 +262,10 @@ class numberer {
   const Place& place_;
   std::size_t n_;
   numbering_kind kind_;
+  batch_facts batch_;
   result_type result_;
 };
 
-/// The most keys of a batch: 32 bits number them, and one number is none.
-inline constexpr std::size_t batch_most = ~std::uint32_t{0} - std::size_t{1};
 inline void check_batch(std::size_t n, const char* where) {
   if (n > batch_most)
     detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});

@@ -59,24 +59,26 @@ struct reduce_piece {
   }
 };
 
-/// results[l] = f over values[offsets[l]] to values[offsets[l + 1] - 1], for lists that are not empty. Long
-/// lists are repeatedly replaced by lists of the results of their pieces, so that every list is work for all
-/// teams. `values`: a pointer, or a functor that computes them. `sizes`: output for the sizes of the lists;
-/// or null. Synchronises.
+/// results[l] = f over values[offsets[l]] to values[offsets[l + 1] - 1], for lists that are not empty, of
+/// which there is one less than offsets. Long lists are repeatedly replaced by lists of the results of their
+/// pieces, so that every list is work for all teams. `values`: a pointer, or a functor that computes them.
+/// `sizes`: output for the sizes of the lists; or null. Synchronises.
 template <class Place, class Source, class Value, class F>
-void reduce_lists(const Place& place, const Source& values, const std::uint64_t* offsets, std::size_t lists,
+void reduce_lists(const Place& place, const Source& values, std::span<const std::uint64_t> offsets,
                   const F& f, Value* results, std::uint64_t* sizes) {
+  const std::size_t lists = offsets.size() - 1;
   const reduce_values<Source, F> reduce{values, f};
   auto long_ones = zeros<std::uint32_t>(place, 1);
-  place.for_each(lists, reduce_list<Source, Value, F>{reduce, offsets, results, sizes, long_ones.data()});
+  place.for_each(lists,
+                 reduce_list<Source, Value, F>{reduce, offsets.data(), results, sizes, long_ones.data()});
   if (read_one(place, long_ones.data()) == 0) return;
   array<std::uint64_t, Place> piece_offsets(place, lists + 1);
-  write_offsets(place, lists, pieces_of_list{offsets}, piece_offsets.data());
+  write_offsets(place, lists, pieces_of_list{offsets.data()}, piece_offsets.data());
   const std::uint64_t total = read_one(place, piece_offsets.data() + lists);
   array<Value, Place> piece_results(place, total);
   expand(place, piece_offsets.data(), lists, total,
-         reduce_piece<Source, Value, F>{reduce, offsets, piece_results.data()});
-  reduce_lists(place, piece_results.data(), piece_offsets.data(), lists, f, results, nullptr);
+         reduce_piece<Source, Value, F>{reduce, offsets.data(), piece_results.data()});
+  reduce_lists(place, piece_results.data(), piece_offsets.span(), f, results, nullptr);
 }
 
 }  // namespace roost::detail

@@ -94,8 +94,6 @@ struct write_ascending {
   static constexpr int threads = 512;
   static constexpr std::uint32_t words = integer_regions<Key>::words, of_group = 4, groups = words / of_group;
   static constexpr std::uint32_t staged_most = 5120;
-  /// Fewer keys are sorted faster digit by digit: each region has a fixed cost.
-  static constexpr std::size_t keys_least = std::size_t{1} << 23;
 
   struct alignas(16) group {  // of words
     std::uint32_t word[of_group];
@@ -186,21 +184,14 @@ struct pack_regions {
   }
 };
 
-/// Whether sort_distinct() sorts n keys as bits: the host is faster digit by digit.
-template <class Place, class Key>
-constexpr bool sorts_bits(std::size_t n) {
-  return std::is_same_v<Place, cuda> && sizeof(Key) == 4 && n >= write_ascending<Key>::keys_least;
-}
-
 template <class Place, class Sequence>
 auto sort_bits(const Place& place, const Sequence& keys) {
   using Key = element_of<Sequence>;
   using all = integer_regions<Key>;
   using kernel = write_ascending<Key>;
   const std::size_t n = keys.size(), pieces = n / all::crowded + 1;
-  const auto parts =
-      partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count, room::exact, nullptr)
-          .run(alone{keys}, region_of_integer());
+  const auto parts = partitioner<Place, pair<Key, none>, partition_kind{}>(place, all::count)
+                         .run(alone{keys}, region_of_integer());
   auto crowded = filled<std::uint32_t>(place, 2 * pieces, 0xff);
   auto bitmaps = zeros<std::uint32_t>(place, pieces * all::words);
   const all regions{parts.items(), parts.begins(), parts.ends(), crowded.data(), bitmaps.data()};
@@ -250,7 +241,7 @@ auto sort_distinct(const Place& place, const Sequence& keys, bool distinct) {
   using Key = element_of<Sequence>;
   const std::size_t n = keys.size();
   if constexpr (sizeof(Key) == 4 && std::is_same_v<Place, cuda>) {
-    if (sorts_bits<Place, Key>(n)) return sort_bits(place, keys);
+    if (sorts_bits(facts_of<Key>(place, n))) return sort_bits(place, keys);
   }
   const auto sorted = sort_pairs(place, numbers_alone<Sequence>{keys}, 8 * sizeof(Key));
   const key_of_sorted<Key> key{sorted.items()};

@@ -2,8 +2,6 @@
 
 // Bodies of roost/two_way_index.hpp.
 
-#include <numeric>
-
 #include "roost/detail/groups/few_groups.hpp"
 #include "roost/detail/groups/sort_distinct.hpp"
 #include "roost/two_way_index.hpp"
@@ -99,25 +97,6 @@ auto distinct_by_first(const Place& place, const Sequence& sequence, bool first,
   return result;
 }
 
-/// The distinct keys of a batch of integers, ascending.
-template <class Place, class Sequence>
-auto distinct_by_key(const Place& place, const Sequence& sequence, const char* where) {
-  using Key = element_of<Sequence>;
-  const std::size_t n = sequence.size();
-  check_batch(n, where);
-  // Keys are sorted with their copies if they are few, if they are sorted as bits, or if a sample of many
-  // shows no copies.
-  bool all = sorts_bits<Place, Key>(n) || n <= 1 << 17;
-  if (!all && n > group_tuning<Place>::tried_most) {
-    frequent_keys<Key, Place> seen(leading_bits{0, 2});
-    seen.sample(place, alone{sequence}, 1 << 16);
-    all = seen.copies == 0;
-  }
-  if (all) return sort_distinct(place, sequence, false);
-  const auto batch = number_keys<none>(place, sequence, 0, {.keys = true}, where);
-  return sort_distinct(place, as_sequence(batch.keys), true);
-}
-
 /// The new keys of a batch, in the order of their indices.
 template <class Key, class Place>
 struct new_keys {
@@ -126,12 +105,21 @@ struct new_keys {
   bool each_item = false;                // of the batch is a new key: its index is its position
 };
 
-/// `indices`: of each of the batch's keys, no_index for a new key; empty if all are new. New keys get the
-/// indices from `before` on. Asynchronous on cuda.
+/// The indices that a batch's keys have before it is added, no_index for a new key; empty if all are new. New
+/// keys get the indices from `before` on.
+template <class Place>
+struct known_indices {
+  array<std::uint32_t, Place> of_keys;
+  std::size_t before = 0;
+};
+
+/// Asynchronous on cuda.
 template <class Place, class Sequence, class Batch>
 auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, index_order order,
-                    array<std::uint32_t, Place>&& indices, std::size_t before, const char* where) {
+                    known_indices<Place>&& known, const char* where) {
   using Key = element_of<Sequence>;
+  auto& indices = known.of_keys;
+  const std::size_t before = known.before;
   const bool all = indices.size() == 0;
   const auto from_before = static_cast<std::uint32_t>(before);
   new_keys<Key, Place> result;
@@ -211,11 +199,10 @@ array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
   return result;
 }
 
-/// Calls f with a batch numbered in the given order.
+/// Calls f with a batch that is numbered.
 template <class Place, class Sequence, class F>
-auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
-                   numbering_kind kind, const char* where, const F& f) {
-  kind.first |= order == index_order::first_occurrence;
+auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed,
+                   const numbering_kind& kind, const char* where, const F& f) {
   if (!kind.first) return f(number_keys<none>(place, sequence, seed, kind, where));
   return f(number_keys<std::uint32_t>(place, sequence, seed, kind, where));
 }
@@ -225,53 +212,37 @@ template <class Key>
 auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wanted) {
   const std::size_t size = few.rows.size(), n = few.rows.numbers.size();
   const bool sorts = wanted.order == index_order::by_key;
-  std::vector<std::uint32_t> order(size), position(size);
-  std::iota(order.begin(), order.end(), 0u);
+  auto order = array_of(cpu, size, number<std::uint32_t>());
+  unique_keys<Key, host> result;
   if constexpr (is_integer<Key>) {
-    if (sorts)
-      std::sort(order.begin(), order.end(), [&](auto a, auto b) { return few.keys[a] < few.keys[b]; });
+    if (sorts) result.keys = sort_by_key(cpu, few.keys, order);
   }
+  if (!sorts) result.keys = std::move(few.keys);
   const auto in_order = [&]<class T>(const T* source) {
     return array_of(cpu, size, gather<T>{source, order.data()});
   };
-  unique_keys<Key, host> result;
-  result.keys = in_order(few.keys.data());
   if (wanted.first) result.first = in_order(few.rows.first.data());
   if (wanted.counts) result.counts = in_order(few.rows.counts());
   if (!wanted.inverse) return result;
   result.inverse = std::move(few.rows.numbers);
   if (!sorts) return result;
-  for (std::size_t g = 0; g < size; ++g) position[order[g]] = static_cast<std::uint32_t>(g);
+  array<std::uint32_t, host> position(cpu, size);
+  cpu.for_each(size, scatter{order.data(), number<std::uint32_t>(), position.data()});
   cpu.for_each(n, [&](std::size_t i) { result.inverse[i] = position[result.inverse[i]]; });
   return result;
 }
 
-/// roost::unique_all, for the call `where`.
-template <class Place, class Keys>
-unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
-                                                const unique_options& wanted, const char* where) {
-  using key = element_of<Keys>;
-  const auto sequence = as_sequence(keys);
-  check_order<key>(wanted.order, where);
-  if constexpr (std::is_same_v<Place, host>) {
-    auto few = number_few<key>(place, sequence.size(), values_at{[&](std::size_t i) { return sequence[i]; }});
-    if (few) return unique_few(place, std::move(*few), wanted);
-  }
-  if (!wanted.inverse && !wanted.counts) {
-    if constexpr (sizeof(key) <= 8) {
-      if (wanted.order == index_order::first_occurrence)
-        return distinct_by_first(place, sequence, wanted.first, where);
-    }
-    if constexpr (is_integer<key>) {
-      if (wanted.order == index_order::by_key && !wanted.first)
-        return unique_keys<key, Place>{distinct_by_key(place, sequence, where), {}, {}, {}};
-    }
-  }
-  const numbering_kind kind{
-      .keys = true, .counts = wanted.counts, .first = wanted.first, .numbers = wanted.inverse};
-  return with_numbered(place, sequence, 0, wanted.order, kind, where, [&](auto batch) {
-    auto ordered =
-        order_new_keys(place, sequence, batch, wanted.order, array<std::uint32_t, Place>(), 0, where);
+/// The distinct keys, and whatever else is wanted of them, from their numbers.
+template <class Place, class Sequence>
+auto unique_by_number(const Place& place, const Sequence& sequence, const unique_options& wanted,
+                      const char* where) {
+  using key = element_of<Sequence>;
+  const numbering_kind kind{.keys = true,
+                            .counts = wanted.counts,
+                            .first = wanted.first || wanted.order == index_order::first_occurrence,
+                            .numbers = wanted.inverse};
+  return with_numbered(place, sequence, 0, kind, where, [&](auto batch) {
+    auto ordered = order_new_keys(place, sequence, batch, wanted.order, known_indices<Place>(), where);
     unique_keys<key, Place> result;
     if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
     if (wanted.counts) result.counts = counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
@@ -282,6 +253,59 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
     place.synchronize();
     return result;
   });
+}
+
+/// The copies that a sample of a batch shows.
+template <class Place, class Sequence>
+sample_facts sample_of_keys(const Place& place, const Sequence& sequence) {
+  frequent_keys<element_of<Sequence>, Place> keys(leading_bits{0, 2});
+  keys.sample(place, alone{sequence}, 1 << 16);
+  return keys.seen;
+}
+
+/// roost::unique_all, for the call `where`.
+template <class Place, class Keys>
+unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                const unique_options& wanted, const char* where) {
+  using key = element_of<Keys>;
+  const auto sequence = as_sequence(keys);
+  check_order<key>(wanted.order, where);
+  batch_facts batch = facts_of<key>(place, sequence.size());
+  const unique_facts facts{.keys_alone = !wanted.inverse && !wanted.counts,
+                           .first = wanted.first,
+                           .by_key = wanted.order == index_order::by_key,
+                           .by_first = wanted.order == index_order::first_occurrence};
+  for (;;) {
+    switch (choose_unique(batch, facts)) {
+      case unique_step::few:
+        if constexpr (std::is_same_v<Place, host>) {
+          const auto key_at = values_at{[&](std::size_t i) { return sequence[i]; }};
+          if (auto few = number_few<key>(place, batch.rows, key_at))
+            return unique_few(place, std::move(*few), wanted);
+        }
+        batch.tried.few = true;
+        continue;
+      case unique_step::mark:
+        if constexpr (sizeof(key) <= 8) return distinct_by_first(place, sequence, wanted.first, where);
+        break;
+      case unique_step::sample:
+        batch.sample = sample_of_keys(place, sequence);
+        continue;
+      case unique_step::sort:
+        check_batch(batch.rows, where);
+        if constexpr (is_integer<key>) return {sort_distinct(place, sequence, false), {}, {}, {}};
+        break;
+      case unique_step::number_and_sort:
+        if constexpr (is_integer<key>) {
+          const auto numbered = number_keys<none>(place, sequence, 0, {.keys = true}, where);
+          return {sort_distinct(place, as_sequence(numbered.keys), true), {}, {}, {}};
+        }
+        break;
+      case unique_step::number:
+        break;
+    }
+    return unique_by_number(place, sequence, wanted, where);
+  }
 }
 
 template <class Ref, class Key>
@@ -305,12 +329,15 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   detail::check_order<Key>(options_.order, where);
   const std::size_t before = size();
   if (before != 0 && sequence.size() == 0) return {};
-  const detail::numbering_kind kind{.keys = true, .counts = options_.counts, .numbers = true};
-  return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
+  const detail::numbering_kind kind{.keys = true,
+                                    .counts = options_.counts,
+                                    .first = options_.order == index_order::first_occurrence,
+                                    .numbers = true};
+  return detail::with_numbered(place, sequence, options_.seed, kind, where, [&](auto batch) {
     array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
     if (before != 0) find(place, batch.keys, known);
     auto fresh =
-        detail::order_new_keys(place, sequence, batch, options_.order, std::move(known), before, where);
+        detail::order_new_keys(place, sequence, batch, options_.order, {std::move(known), before}, where);
     const array<std::uint32_t, Place>& index_of = fresh.index_of;
     const std::size_t after = before + fresh.keys.size();
     array<std::uint64_t, Place> all_counts;

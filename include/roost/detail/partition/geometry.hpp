@@ -41,7 +41,7 @@ inline std::uint64_t seed_of_attempt(std::uint64_t seed, int attempt) {
 /// Throws for a table that is too large for any memory, before its size is converted to integers.
 inline void check_table_bytes(double bytes, double regions, const char* where) {
   if (bytes < 0x1p56 && regions < 0x1p31) return;
-  detail::raise<out_of_memory>({where, ": a table of ", bytes, " bytes; give a higher load factor"});
+  detail::raise<out_of_memory>({where, ": a table of ", bytes, " bytes; use fewer keys"});
 }
 
 /// The number of regions for a table that should have `wished`, if its pairs are already split into `parts`

@@ -82,6 +82,16 @@ struct begin_in_order {
   }
 };
 
+/// The room of a partition's regions.
+struct room_of_regions {
+  roost::room room = roost::room::exact;
+  /// Memory of the place that holds 0; it is not 0 afterwards if a region with slack was too small: the
+  /// result then lacks items, and the ends of regions are beyond their items.
+  std::uint32_t* overflowed = nullptr;
+  std::uint64_t capacity = 0;  // of every region with slack; 0: enough for a random split
+  double copies = 1;           // of keys with so many copies each
+};
+
 /// Splits items by any function of their keys, in the number of passes that the regions require.
 template <class Place, class Item, partition_kind Kind>
 class partitioner {
@@ -89,19 +99,12 @@ class partitioner {
   using result = partitioned<Item, Place>;
   static constexpr std::uint32_t tile = tile_items<Place, Item>;
 
-  /// `overflowed`: memory of the place that holds 0; it is not 0 afterwards if a region with slack was too
-  /// small: the result then lacks items, and the ends of regions are beyond their items. `capacity`: of every
-  /// region with room::slack; 0: enough for a random split of keys with `copies` copies each. `unless`:
-  /// memory of the place; if it is not 0, the items are not split at all.
-  partitioner(const Place& place, std::uint32_t regions, roost::room room, std::uint32_t* overflowed,
-              std::uint64_t capacity = 0, double copies = 1, const std::uint32_t* unless = nullptr)
-      : place_(place),
-        regions_(regions),
-        room_(counts_tiles ? roost::room::exact : room),
-        capacity_(capacity),
-        copies_(copies),
-        overflowed_(overflowed),
-        unless_(unless) {}
+  /// `unless`: memory of the place; if it is not 0, the items are not split at all.
+  partitioner(const Place& place, std::uint32_t regions, const room_of_regions& room = {},
+              const std::uint32_t* unless = nullptr)
+      : place_(place), regions_(regions), room_(room), unless_(unless) {
+    if (counts_tiles) room_.room = room::exact;
+  }
 
   /// region_of(key) must be below `regions`. If it absorbs items, the first pass does. Asynchronous.
   template <class Source, class RegionOf>
@@ -161,16 +164,12 @@ class partitioner {
   /// The tiles of a pass over the regions of the previous one; if there are none, all items are one region.
   kept_pass tiles_of(const partition_pass& pass) {
     const std::size_t n = result_.input_items_, parents = result_.begins_.size();
-    kept_pass here{n,
-                   ceil_div<std::size_t>(n, tile) + parents,
-                   pass.digits,
-                   std::move(result_.begins_),
-                   std::move(result_.ends_),
-                   array<std::uint64_t, Place>(place_, 0),
-                   array<std::uint32_t, Place>(place_, 0),
-                   array<std::uint16_t, Place>(place_, 0),
-                   array<std::uint16_t, Place>(place_, 0),
-                   array<std::uint64_t, Place>(place_, 0)};
+    kept_pass here;
+    here.items = n;
+    here.tiles = ceil_div<std::size_t>(n, tile) + parents;
+    here.digits = pass.digits;
+    here.begin = std::move(result_.begins_);
+    here.end = std::move(result_.ends_);
     if constexpr (!Kind.one_pass) {
       if (parents != 0) {
         here.first_tile = make<std::uint64_t>(parents + 1);
@@ -196,8 +195,8 @@ class partitioner {
   /// Finds where each child begins. Returns the room of each child with slack, or 0.
   template <class Source, class RegionOf, class Cursors>
   std::uint64_t begin_children(const Source& source, const RegionOf& region_of, const kept_pass& here,
-                               const partition_pass& pass, const Cursors& cursors, std::uint64_t* begin,
-                               std::uint64_t* end, bool last) {
+                               const partition_pass& pass, const Cursors& cursors, bool last) {
+    std::uint64_t *const begin = result_.begins_.data(), *const end = result_.ends_.data();
     if constexpr (counts_tiles) {
       const std::size_t counts = here.tiles * pass.digits;
       place_.fill(cursors.cursor + counts, 0, sizeof(std::uint64_t));
@@ -205,11 +204,11 @@ class partitioner {
       place_.exclusive_scan(cursors.cursor, cursors.cursor, counts + 1);
       place_.for_each(pass.children,
                       begin_in_order{cursors.cursor, here.first_tile.data(), here.tiles, pass, begin, end});
-    } else if (room_ == room::slack) {
+    } else if (room_.room == room::slack) {
       const double mean =
           static_cast<double>(here.items) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
       const std::uint64_t capacity =
-          last && capacity_ != 0 ? capacity_ : with_slack(mean, here.items, copies_);
+          last && room_.capacity != 0 ? room_.capacity : with_slack(mean, here.items, room_.copies);
       place_.for_each(pass.children, begin_with_slack{capacity, begin, end});
       return capacity;
     } else if constexpr (Kind.may_count) {
@@ -226,21 +225,21 @@ class partitioner {
   void split(const Source& source, const partition_pass& pass, const RegionOf& region_of, bool last) {
     const bool first = result_.begins_.size() == 0;
     kept_pass here = tiles_of(pass);
-    auto begin = make<std::uint64_t>(pass.children);
-    auto end = make<std::uint64_t>(pass.children);
+    result_.begins_ = make<std::uint64_t>(pass.children);
+    result_.ends_ = make<std::uint64_t>(pass.children);
+    std::uint64_t* const end = result_.ends_.data();
     auto cursor_of_tile = make<std::uint64_t>(Kind.stable ? here.tiles * pass.digits + 1 : 0);
     auto cursors = [&] {
       if constexpr (counts_tiles) {
         return tile_cursors{cursor_of_tile.data(), here.tiles};
       } else if constexpr (Kind.stable) {
         place_.fill(cursor_of_tile.data(), 0, cursor_of_tile.bytes());
-        return look_back_cursors{cursor_of_tile.data(), end.data(), here.tiles, 0};
+        return look_back_cursors{cursor_of_tile.data(), end, here.tiles, 0};
       } else {
-        return shared_cursors{end.data()};
+        return shared_cursors{end};
       }
     }();
-    const std::uint64_t capacity =
-        begin_children(source, region_of, here, pass, cursors, begin.data(), end.data(), last);
+    const std::uint64_t capacity = begin_children(source, region_of, here, pass, cursors, last);
     if constexpr (Kind.stable && !counts_tiles) cursors.capacity = capacity;
     if constexpr (Kind.way_back) {
       here.position = make<std::uint16_t>(first ? here.items : source.size());
@@ -256,24 +255,27 @@ class partitioner {
       }
     }();
     const scatter_tiles<Place, Item, Source, RegionOf, decltype(cursors), std::remove_const_t<decltype(back)>>
-        kernel{source,   region_of,  here.map(),  pass, cursors,
-               capacity, out.data(), overflowed_, back, unless_};
+        kernel{.source = source,
+               .region_of = region_of,
+               .tiles = here.map(),
+               .pass = pass,
+               .cursors = cursors,
+               .capacity = capacity,
+               .out = out.data(),
+               .overflowed = room_.overflowed,
+               .back = back,
+               .unless = unless_};
     place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
     if constexpr (!Kind.one_pass) {
-      if (capacity != 0 && !last) place_.for_each(pass.children, clip_ends{capacity, end.data()});
+      if (capacity != 0 && !last) place_.for_each(pass.children, clip_ends{capacity, end});
     }
     result_.items_ = std::move(out);
-    result_.begins_ = std::move(begin);
-    result_.ends_ = std::move(end);
     if (Kind.way_back) result_.kept_.push_back(std::move(here));
   }
 
   const Place& place_;
   std::uint32_t regions_;
-  roost::room room_;
-  std::uint64_t capacity_;
-  double copies_;
-  std::uint32_t* overflowed_;
+  room_of_regions room_;
   const std::uint32_t* unless_;
   result result_;
 };
@@ -283,17 +285,16 @@ auto checked_partition(const Place& place, const Source& source, const partition
   const leading_bits region_of{options.seed, options.regions};
   if (options.stable) {
     constexpr partition_kind kind{.stable = true, .way_back = WayBack};
-    return partitioner<Place, Item, kind>(place, options.regions, room::exact, nullptr)
-        .run(source, region_of);
+    return partitioner<Place, Item, kind>(place, options.regions).run(source, region_of);
   }
   constexpr partition_kind kind{.way_back = WayBack};
   if (options.room == room::slack) {
     auto overflowed = zeros<std::uint32_t>(place, 1);
-    auto result = partitioner<Place, Item, kind>(place, options.regions, room::slack, overflowed.data())
+    auto result = partitioner<Place, Item, kind>(place, options.regions, {room::slack, overflowed.data()})
                       .run(source, region_of);
     if (read_one(place, overflowed.data()) == 0) return result;
   }
-  return partitioner<Place, Item, kind>(place, options.regions, room::exact, nullptr).run(source, region_of);
+  return partitioner<Place, Item, kind>(place, options.regions).run(source, region_of);
 }
 
 template <class Item, class Place, class Source>

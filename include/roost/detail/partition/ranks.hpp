@@ -43,24 +43,29 @@ struct digit_and_rank {
   ROOST_FN static std::uint32_t rank(std::uint32_t word) { return word & 0xffff; }
 };
 
-/// rank[held] = the digit of an item, and how many of the n items before it have this digit; count[d] = how
-/// many of all have digit d. digit_of(held, i) is below `digits`, and is called as by
-/// for_each_held<PerWorker, true>; n <= PerWorker * Team::size, below 2^16. `lanes`, `warp_counts`: scratch,
-/// rank_counters<Team>(digits) of each. Ends with sync().
+/// The counters of rank_in_order().
+struct digit_counters {
+  std::uint32_t* lanes;        // scratch, rank_counters<Team>(digits)
+  std::uint16_t* warp_counts;  // likewise
+  std::uint32_t* count;        // becomes the number of items of each digit
+};
+
+/// rank[held] = the digit of an item, and how many of the n items before it have this digit. digit_of(held,
+/// i) is below `digits`, and is called as by for_each_held<PerWorker, true>; n <= PerWorker * Team::size,
+/// below 2^16. Ends with sync().
 template <int PerWorker, class Team, class DigitOf>
 ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint32_t n,
                             [[maybe_unused]] std::uint32_t digits, [[maybe_unused]] const DigitOf& digit_of,
-                            [[maybe_unused]] std::uint32_t* lanes,
-                            [[maybe_unused]] std::uint16_t* warp_counts,
-                            [[maybe_unused]] std::uint32_t* count,
+                            [[maybe_unused]] const digit_counters& counters,
                             [[maybe_unused]] std::uint32_t (&rank)[PerWorker]) {
   static_assert(Team::size > 1);
 #if ROOST_ON_DEVICE
   constexpr int warps = Team::size / 32;
   const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32,
                       of_warp = static_cast<std::uint32_t>(team.rank()) / 32 * digits;
-  std::uint16_t* const counts = warp_counts + of_warp;  // of this warp
-  std::uint32_t* const with_digit = lanes + of_warp;    // its lanes whose item in this row has the digit
+  std::uint16_t* const counts = counters.warp_counts + of_warp;  // of this warp
+  std::uint32_t* const with_digit =
+      counters.lanes + of_warp;  // its lanes whose item in this row has the digit
   for (std::uint32_t d = lane; d < digits; d += 32) {
     counts[d] = 0;
     with_digit[d] = 0;
@@ -89,8 +94,9 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
   }
   team.sync();
 
-  for_each_of(team, digits,
-              [&](std::uint32_t d) { count[d] = sum_of_warps<warps>(warp_counts + d, digits); });
+  for_each_of(team, digits, [&](std::uint32_t d) {
+    counters.count[d] = sum_of_warps<warps>(counters.warp_counts + d, digits);
+  });
   team.sync();
   for_each_held<PerWorker, true>(
       team, n, [&](int held, int) { rank[held] += counts[digit_and_rank::digit(rank[held])]; });

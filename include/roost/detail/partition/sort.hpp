@@ -29,7 +29,7 @@ auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
   const std::uint32_t passes = larger(1u, ceil_div(bits, bits_most)),
                       width = larger(1u, ceil_div(bits, passes));
   const auto pass = [&](const auto& items, std::uint32_t number) {
-    return one_digit(place, 1u << width, room::exact, nullptr).run(items, digit_at{number * width, width});
+    return one_digit(place, 1u << width).run(items, digit_at{number * width, width});
   };
   auto sorted = pass(source, 0);
   for (std::uint32_t i = 1; i < passes; ++i)

@@ -162,13 +162,13 @@ struct look_back_cursors {
     const std::uint64_t first = map.parent == nullptr ? 0 : map.first_tile[parent],
                         last = map.parent == nullptr ? tiles : map.first_tile[parent + 1];
     const std::uint64_t child = std::uint64_t{parent} << pass.fan_bits;
-    return {begun + 1 + tile * pass.digits,
-            end + child,
-            child * capacity,
-            capacity,
-            tile - first,
-            pass.digits,
-            tile + 1 == last};
+    return {.published = begun + 1 + tile * pass.digits,
+            .end = end + child,
+            .begin = child * capacity,
+            .capacity = capacity,
+            .before = tile - first,
+            .digits = pass.digits,
+            .last = tile + 1 == last};
   }
 };
 
@@ -276,14 +276,14 @@ struct scatter_tiles {
     auto* const lanes = same.take<std::uint32_t>(ranks);
     auto* const staged = memory.take<Item>(Tile);
     if (same.used() > memory.used()) memory = same;
-    return {count,
-            start,
-            shift_by,
-            staged,
-            memory.take<std::uint16_t>(Tile),
-            lanes,
-            memory.take<std::uint16_t>(ranks),
-            [&]() -> typename absorber_of<RegionOf>::pieces {
+    return {.count = count,
+            .start = start,
+            .shift_by = shift_by,
+            .staged = staged,
+            .digit = memory.take<std::uint16_t>(Tile),
+            .lanes = lanes,
+            .warp_counts = memory.take<std::uint16_t>(ranks),
+            .absorbed = [&]() -> typename absorber_of<RegionOf>::pieces {
               if constexpr (absorbs<RegionOf>) return region_of.scratch(memory);
               return {};
             }()};
@@ -367,7 +367,7 @@ struct scatter_tiles {
     if constexpr (Cursors::in_order && Team::size > 1) {
       rank_in_order(
           team, n, pass.digits, [&](int held, int i) { return digit_of(item(held, i), first_child); },
-          parts.lanes, parts.warp_counts, parts.count, rank);
+          {parts.lanes, parts.warp_counts, parts.count}, rank);
     } else {
       for_each_held<static_cast<int>(Tile) / Team::size>(team, n, [&](int held, int i) {
         if constexpr (absorbs<RegionOf>) {

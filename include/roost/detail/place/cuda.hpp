@@ -423,7 +423,7 @@ inline void cuda::copy_to_word(const detail::pinned_word& word, const void* sour
   void *target = word.get(), *mark = word.mark();
   void* arguments[] = {&target, &source, &bytes, &mark};
   constexpr int threads = detail::pinned_word::bytes_most;
-  start(reinterpret_cast<const void*>(&detail::copy_bytes_kernel<threads>), 1, threads, 0, arguments,
+  start(reinterpret_cast<const void*>(&detail::copy_bytes_kernel<threads>), {1, threads}, arguments,
         "launch of a copy to the host");
 }
 
@@ -465,7 +465,7 @@ Counts cuda::count(const Launch& launch, Counts* keep) const {
 inline void cuda::tell(report to) const {
   if (to.counts == nullptr) return;
   void* arguments[] = {&to};
-  start(reinterpret_cast<const void*>(&detail::tell_kernel<report>), 1, 32, 0, arguments,
+  start(reinterpret_cast<const void*>(&detail::tell_kernel<report>), {1, 32}, arguments,
         "launch of a report");
 }
 
@@ -475,18 +475,18 @@ inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {
 }
 
 /// Every launch goes through here, whatever the kernel, so this is compiled once.
-inline void cuda::start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes,
-                        void** arguments, const char* what, bool waits) const {
+inline void cuda::start(const void* kernel, const grid& grid, void** arguments, const char* what) const {
   const detail::device_guard guard(device_);
   constexpr std::size_t without_asking = 44 << 10;  // of the 48 KiB that every kernel may use, 4 for its own
-  if (shared_bytes > without_asking) {
+  if (grid.shared_bytes > without_asking) {
     detail::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shared_bytes)),
+                                       static_cast<int>(grid.shared_bytes)),
                   "cudaFuncSetAttribute");
   }
-  const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(threads));
-  detail::check(waits ? cudaLaunchCooperativeKernel(kernel, grid, block, arguments, shared_bytes, stream_)
-                      : cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream_),
+  const dim3 blocks(static_cast<unsigned>(grid.blocks)), threads(static_cast<unsigned>(grid.threads));
+  const std::size_t bytes = grid.shared_bytes;
+  detail::check(grid.waits ? cudaLaunchCooperativeKernel(kernel, blocks, threads, arguments, bytes, stream_)
+                           : cudaLaunchKernel(kernel, blocks, threads, arguments, bytes, stream_),
                 what);
 }
 
@@ -499,9 +499,13 @@ void cuda::launch_in_turn(std::uint32_t* barrier, const report& to,
   const std::size_t at_once = shared * detail::in_turn_blocks <= shared_bytes_ ? detail::in_turn_blocks : 1;
   if (teams == 0) return;
   void* arguments[] = {&barrier, const_cast<report*>(&to), const_cast<detail::stage<Kernels>*>(&stages)...};
-  start(reinterpret_cast<const void*>(&detail::stages_kernel<threads, Kernels...>),
-        detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * at_once), threads, shared,
-        arguments, "launch of kernels in turn", true);
+  const grid all{
+      .blocks = detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * at_once),
+      .threads = threads,
+      .shared_bytes = shared,
+      .waits = true};
+  start(reinterpret_cast<const void*>(&detail::stages_kernel<threads, Kernels...>), all, arguments,
+        "launch of kernels in turn");
 }
 
 template <class F>
@@ -509,8 +513,8 @@ void cuda::for_each(std::size_t n, const F& f) const {
   if (n == 0) return;
   constexpr int threads = 256;
   void* arguments[] = {&n, const_cast<F*>(&f)};
-  start(reinterpret_cast<const void*>(&detail::for_each_kernel<F>), detail::ceil_div<std::size_t>(n, threads),
-        threads, 0, arguments, "launch of for_each");
+  start(reinterpret_cast<const void*>(&detail::for_each_kernel<F>),
+        {detail::ceil_div<std::size_t>(n, threads), threads}, arguments, "launch of for_each");
 }
 
 template <class Kernel, class... Report>
@@ -525,8 +529,8 @@ void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& ke
   auto* const self = const_cast<Kernel*>(&kernel);
   if (scratch_bytes + static_shared_bytes <= shared_bytes_) {
     void* arguments[] = {self, const_cast<Report*>(&report)...};
-    start(reinterpret_cast<const void*>(&detail::team_kernel<Kernel, Report...>), teams, Kernel::threads,
-          scratch_bytes, arguments, what);
+    start(reinterpret_cast<const void*>(&detail::team_kernel<Kernel, Report...>),
+          {teams, Kernel::threads, scratch_bytes}, arguments, what);
   } else if constexpr (detail::has_large_scratch<Kernel>) {
     std::size_t bytes = (scratch_bytes + 255) / 256 * 256;
     const std::size_t blocks = detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * 2);
@@ -534,8 +538,8 @@ void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& ke
     fill(scratch.get(), 0, blocks * bytes);  // a team may copy slots that it has not filled yet
     auto* memory = static_cast<std::byte*>(scratch.get());
     void* arguments[] = {self, &teams, &memory, &bytes, const_cast<Report*>(&report)...};
-    start(reinterpret_cast<const void*>(&detail::wide_team_kernel<Kernel, Report...>), blocks,
-          Kernel::threads, 0, arguments, what);
+    start(reinterpret_cast<const void*>(&detail::wide_team_kernel<Kernel, Report...>),
+          {blocks, Kernel::threads}, arguments, what);
   } else {
     detail::raise<device_error>({"roost::cuda: a kernel needs ", scratch_bytes,
                                  " bytes of shared memory, and a block of this device has ", shared_bytes_,
@@ -556,7 +560,7 @@ inline void cuda::exclusive_scan(const std::uint64_t* source, std::uint64_t* tar
     earlier = detail::earlier_teams(static_cast<std::uint64_t*>(scratch->get()));
   }
   void* arguments[] = {&source, &target, &n, &earlier};
-  start(reinterpret_cast<const void*>(&detail::scan_kernel<threads>), tiles, threads, 0, arguments,
+  start(reinterpret_cast<const void*>(&detail::scan_kernel<threads>), {tiles, threads}, arguments,
         "launch of a scan");
 }
 

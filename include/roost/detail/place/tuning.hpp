@@ -157,12 +157,10 @@ struct group_tuning<cuda> {
   static constexpr std::size_t held_most = 4;               // items of a worker
   static constexpr std::size_t numbering_bytes = 72 << 10;  // that a team numbers keys in
   static constexpr std::size_t numbering_held_most = 8;
-  static constexpr std::uint32_t sample = 8192;        // items that are sampled for frequent keys,
-  static constexpr std::uint32_t tiles_most = 16;      // keys with more tiles than this are frequent
-  static constexpr std::uint32_t expand_tile = 2048;   // matches of a team
-  static constexpr std::size_t tried_most = 1 << 23;   // keys to number, items to group, without a sample
-  static constexpr std::size_t tables_most = 1 << 18;  // items that are added to tables in device memory
-  static constexpr std::size_t table_keys = 512;       // of each, about
+  static constexpr std::uint32_t sample = 8192;       // items that are sampled for frequent keys,
+  static constexpr std::uint32_t tiles_most = 16;     // keys with more tiles than this are frequent
+  static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
+  static constexpr std::size_t table_keys = 512;      // of each, about
   static constexpr int table_threads = 512;
   static constexpr int aggregate_threads = 1024;
   static constexpr int aggregate_teams = 2;  // at once; or one, with a table of twice the size
@@ -180,7 +178,6 @@ struct group_tuning<host> {
   static constexpr std::size_t numbering_held_most = 64;
   static constexpr std::uint32_t tiles_most = 16;
   static constexpr std::uint32_t expand_tile = 4096;
-  static constexpr std::size_t tried_most = 0;
   static constexpr std::size_t aggregate_bytes = 1 << 20;
   static constexpr std::uint32_t aggregate_keys = 8192;
   static constexpr std::size_t hot_bytes = 16 << 10;

@@ -191,13 +191,18 @@ struct part_of {
 
 /// Inserts pairs one by one into the table of a map: for batches of concurrent_map and stadium_map that are
 /// not inserted by region, and for pairs that found no room there.
+template <class Place, class Map>
 struct tile_inserter {
+  const Place& place;
+  Map& map;
+  bool grows;
+  insert_report& report;
+
   /// A map that grows does so when it reaches its load factor: tiles that have not begun by then are
   /// deferred, room is made, and then they are inserted. Pairs that found no room are in `left`, up to its
   /// size.
-  template <class Map, class Place, class Source, class Change, class Item>
-  static put_counts run(const Place& place, Map& map, const Source& source, const Change& change, bool grows,
-                        array<Item, Place>& left, insert_report& report) {
+  template <class Source, class Change, class Item>
+  put_counts run(const Source& source, const Change& change, array<Item, Place>& left) const {
     using kernel = put_tiles<Place, std::remove_cvref_t<decltype(map.inserter())>, Source, Change>;
     array<std::uint32_t, Place> tiles;
     put_counts sum;
@@ -228,6 +233,8 @@ struct tile_inserter {
     return sum;
   }
 };
+template <class Place, class Map>
+tile_inserter(const Place&, Map&, bool, insert_report&) -> tile_inserter<Place, Map>;
 
 /// The answer of erase to a query.
 struct write_erased {

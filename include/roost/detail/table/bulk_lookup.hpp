@@ -138,33 +138,48 @@ constexpr driver driver_in_cache =
 template <driver Driver, bool ByRegion>
 constexpr bool takes_format = ByRegion && Driver == driver::interleaved;
 
-/// put(i, answer) for queries[first ... first + n), by a team. A host thread prefetches memory for later
-/// queries; `in_cache`: the table is, so that a deferred driver need not prefetch.
+/// What the deferred driver needs: room for the queries of a tile, and whether the table is in the cache, so
+/// that it need not prefetch. The other drivers need nothing, and get nothing: nvcc 13 would keep it.
+template <class Key>
+struct deferral {
+  deferred_query<Key>* room;
+  bool in_cache;
+};
+template <driver Driver, class Key>
+ROOST_FN auto deferral_of([[maybe_unused]] deferred_query<Key>* room, [[maybe_unused]] bool in_cache) {
+  if constexpr (Driver == driver::deferred) {
+    return deferral<Key>{room, in_cache};
+  } else {
+    return none();
+  }
+}
+
+/// put(i, answer) for the queries of a tile, by a team. A host thread prefetches memory for later queries.
 template <class Place, driver Driver, bool TakesFormat, class Team, class Table, class Queries, class Answer,
-          class Put>
-ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
-                          std::uint32_t n, const Answer& answer,
-                          [[maybe_unused]] deferred_query<typename Table::key_type>* deferred,
-                          [[maybe_unused]] bool in_cache, const Put& put) {
+          class Deferral, class Put>
+ROOST_FN void answer_tile(const Team& team, const Table& table, const query_tile<Queries>& tile,
+                          const Answer& answer, [[maybe_unused]] const Deferral& deferral, const Put& put) {
   constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
   if constexpr (Driver == driver::one_by_one) {
-    for_each_of(team, n, [&](std::uint32_t i) {
+    for_each_of(team, tile.n, [&](std::uint32_t i) {
       if constexpr (ahead != 0) {
-        if (i + ahead < n) table.prefetch(key_of_query(queries[first + i + ahead]));
+        if (i + ahead < tile.n) table.prefetch(key_of_query(tile.queries[tile.first + i + ahead]));
       }
       // A copy: changes might change what a reference shows.
-      const std::remove_cvref_t<decltype(queries[0])> query = queries[first + i];
-      put(first + i, answer_one(table, query, answer));
+      const std::remove_cvref_t<decltype(tile.queries[0])> query = tile.queries[tile.first + i];
+      put(tile.first + i, answer_one(table, query, answer));
     });
   } else {
     const auto put_hit = [&](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); };
     const auto interleave = [&](auto format) {
-      probe_interleaved(table, format, queries, first + static_cast<std::uint64_t>(team.rank()), first + n,
-                        Team::size, put_hit);
+      const auto rank = static_cast<std::uint64_t>(team.rank());
+      probe_interleaved(table, format, tile.queries, {tile.first + rank, tile.first + tile.n, Team::size},
+                        put_hit);
     };
     if constexpr (Driver == driver::deferred) {
-      run_on_host(table, [=](auto format) {
-        probe_deferred(table, format, queries, first, n, deferred, in_cache ? 0 : ahead,
+      run_on_host(table, [=, queries = tile.queries](auto format) {
+        probe_deferred(table, format, query_tile<Queries>{queries, tile.first, tile.n}, deferral.room,
+                       deferral.in_cache ? 0 : ahead,
                        [=](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); });
       });
     } else if constexpr (TakesFormat) {
@@ -230,8 +245,9 @@ struct probe_tiles {
       const std::uint64_t first = (index * tiles_of_team + t) * tile;
       if (first >= count) return;
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
-      answer_tile<Place, Driver, takes_format<Driver, false>>(team, ref, queries, first, n, target.answer,
-                                                              deferred, in_cache, put_for(target));
+      answer_tile<Place, Driver, takes_format<Driver, false>>(
+          team, ref, query_tile<Queries>{queries, first, n}, target.answer,
+          deferral_of<Driver>(deferred, in_cache), put_for(target));
     }
   }
 };
@@ -242,7 +258,13 @@ void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
                     bool in_cache = false) {
   using kernel = probe_tiles<Place, Ref, Queries, Answer, Driver>;
   const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // even idle teams cost time
-  const kernel run{ref, queries, queries.size(), target, only_if, tiles_of_team, in_cache};
+  const kernel run{.ref = ref,
+                   .queries = queries,
+                   .count = queries.size(),
+                   .target = target,
+                   .only_if = only_if,
+                   .tiles_of_team = tiles_of_team,
+                   .in_cache = in_cache};
   place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
                run);
 }
@@ -320,9 +342,9 @@ struct probe_region_tiles {
     if (first >= mine.ends[region]) return;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, mine.ends[region] - first));
     scratch_memory pieces(memory);
-    answer_tile<Place, chosen, takes_format<chosen, true>>(team, ref, queries_of_items(mine.items), first, n,
-                                                           answer, scratch(pieces), false,
-                                                           set_result<typename Answer::result>{mine.answers});
+    answer_tile<Place, chosen, takes_format<chosen, true>>(
+        team, ref, query_tile<sequence<const Query*>>{queries_of_items(mine.items), first, n}, answer,
+        deferral_of<chosen>(scratch(pieces), false), set_result<typename Answer::result>{mine.answers});
   }
 };
 
@@ -331,7 +353,7 @@ struct probe_region_tiles {
 template <class Ref>
 concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
 
-inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
+inline bool asks_for_regions(path wanted) { return wanted == path::regional || wanted == path::streamed; }
 /// Whether a batch goes by region. `pays`: that is faster.
 inline bool goes_by_region(path wanted, bool pays) {
   return asks_for_regions(wanted) || (wanted == path::automatic && pays);
@@ -362,7 +384,7 @@ regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t byte
 /// A batch that is processed over all regions of a table at once.
 template <class Place>
 struct all_regions {
-  static constexpr path way = path::regional;
+  static constexpr roost::path path = roost::path::regional;
   std::uint32_t arrays = 1;  // that each lookup reads from, one after the other
 
   template <class Ref>
@@ -384,109 +406,12 @@ struct all_regions {
   }
 };
 
-/// Answers queries by region; returns the bytes of scratch. `begun`: set when the first query is answered.
-/// Many queries of a few keys may overflow the room of their regions: the device detects this, and takes the
-/// direct path.
-template <class Place, class Ref, class Queries, class Answer, class Way>
-std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Queries& queries,
-                            const answers_from<Answer>& target, const Way& way, bool& begun) {
-  using query = element_of<Queries>;
-  constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
-  auto overflowed = zeros<std::uint32_t>(place, 1);
-  partitioner<Place, pair<query, none>, kind> partitioner(place, regions, room::slack, overflowed.data());
-  const auto parts =
-      partitioner.run(alone<Queries>{queries}, order_of_queries<query>(ref.hash_order(regions)));
-  array<typename Answer::result, Place> answers(place, parts.extent());
-  using kernel = probe_region_tiles<Place, Ref, query, Answer>;
-  const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
-  begun = true;
-  way.run(ref, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
-    const kernel run{here,
-                     target.answer,
-                     overflowed.data(),
-                     tiles,
-                     1,
-                     {{parts.items(), parts.begins() + first, parts.ends() + first, answers.data()}}};
-    place.launch(tiles * count, scratch_bytes_of(run), run);
-  });
-  parts.template restore_each<true>(place, answers.data(), target, overflowed.data());
-  probe_directly<find_tuning<Place>::defers ? driver_for<Place, Ref, Answer, false> : driver::one_by_one>(
-      place, ref, queries, target, overflowed.data());
-  return parts.scratch_bytes() + answers.bytes();
-}
-
-/// The direct path, for a table of `table_bytes` bytes.
-template <class Place, class Ref, class Queries, class Answer>
-void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
-                    const answers_from<Answer>& target) {
-  constexpr driver large = driver_for<Place, Ref, Answer, false>, small = driver_in_cache<Place, Ref, Answer>;
-  const bool in_cache = table_bytes < find_tuning<Place>::cache_bytes;
-  if constexpr (small != large) {
-    if (in_cache) return probe_directly<small>(place, ref, queries, target, nullptr, true);
-  }
-  probe_directly<large>(place, ref, queries, target, nullptr, in_cache);
-}
-
-/// Every bulk lookup: chooses the path, and executes it.
-template <class Place, class Ref, class Queries, class Answer, class Way = all_regions<Place>>
-bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
-                      const Answer& answer, const bulk_options& options, const Way& way = {}) {
-  using query = element_of<Queries>;
-  const std::size_t n = queries.size();
-  if constexpr (in_hash_order<Ref>) {
-    if (n != 0 && goes_by_region(options.path, way.template pays<Ref>(table_bytes, n))) {
-      // Two bytes more to restore the input order, and two of slack.
-      constexpr std::size_t bytes_of_query = sizeof(query) + sizeof(typename Answer::result) + 4;
-      const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
-      bulk_report report{way.way};
-      std::size_t first = 0;
-      bool begun = false;
-      try {
-        for (; first < n; first += plan.chunk, ++report.chunks) {
-          begun = false;
-          const std::size_t bytes =
-              probe_by_region(place, ref, plan.regions, slice(queries, first, smaller(plan.chunk, n - first)),
-                              answers_from<Answer>{answer, first}, way, begun);
-          report.scratch_bytes = larger(report.scratch_bytes, bytes);
-        }
-        return report;
-      } catch (const out_of_memory&) {
-        // The automatic choice falls back to the direct path, which needs no memory, if no change has begun.
-        if (asks_for_regions(options.path) || (changes<Answer> && begun)) throw;
-        probe_directly(place, ref, table_bytes, slice(queries, first, n - first),
-                       answers_from<Answer>{answer, first});
-        return {path::direct, report.chunks + 1, report.scratch_bytes};
-      }
-    }
-  }
-  probe_directly(place, ref, table_bytes, slice(queries, 0, n), answers_from<Answer>{answer, 0});
-  return {path::direct, 1, 0};
-}
-
 template <class Ref, class Queries>
 struct is_contained {
   Ref ref;
   Queries queries;
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return ref.contains(queries[i]) ? 1 : 0; }
 };
-
-/// The number of queries whose key is present. By region it needs memory for each answer; without such memory
-/// it takes the direct path.
-template <class Place, class Ref, class Queries, class Way = all_regions<Place>>
-std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
-                      path wanted = path::automatic, const Way& way = {}) {
-  const auto sequence = sequence_as<typename Ref::key_type>(queries);
-  const std::size_t n = sequence.size();
-  if (goes_by_region(wanted, way.template pays<Ref>(table_bytes, n))) {
-    try {
-      array<bool, Place> answers(place, n);
-      probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {wanted}, way);
-      return place.sum(n, is_value<bool>{answers.data(), true});
-    } catch (const out_of_memory&) {
-    }
-  }
-  return place.sum(n, is_contained<Ref, std::remove_const_t<decltype(sequence)>>{ref, sequence});
-}
 
 /// Memory that a call writes to: contiguous, of elements T, room for n.
 template <class T, class Range>
@@ -503,62 +428,162 @@ T* output(Range&& range, std::size_t n, const char* where) {
   return data_of(range);
 }
 
-/// Finds slots, then copies their values.
-template <class Place, class Ref, class Queries, class Copy, class Way>
-bulk_report find_large_values(const Place& place, const Ref& ref, std::size_t table_bytes,
-                              const Queries& queries, Copy copy, const bulk_options& options,
-                              const Way& way) {
-  array<std::uint64_t, Place> slots(place, queries.size());
-  bulk_report report = probe_all(place, ref, table_bytes, queries, write_slot{slots.data()}, options, way);
-  copy.slots = slots.data();
-  place.for_each(queries.size() * Copy::pieces::count, copy);
-  report.scratch_bytes += slots.bytes();
-  return report;
-}
+/// Bulk lookups in a table of `table_bytes` bytes. Each chooses its path, and takes it. `where`: the call,
+/// for what it throws.
+template <class Place, class Ref, class Regions = all_regions<Place>>
+class bulk_lookups {
+ public:
+  bulk_lookups(const Place& place, const Ref& ref, std::size_t table_bytes, const bulk_options& how = {},
+               Regions regions = {})
+      : place_(place), ref_(ref), table_bytes_(table_bytes), how_(how), regions_(std::move(regions)) {}
 
-// The lookups of every map. `where`: the call, for what it throws.
-
-template <class Place, class Ref, class Queries, class Results, class Value, class Way = all_regions<Place>>
-bulk_report find_values(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
-                        Results&& results, const Value& missing, const bulk_options& options,
-                        const char* where, const Way& way = {}) {
-  const auto sequence = sequence_as<typename Ref::key_type>(queries);
-  Value* const target = output<Value>(results, sequence.size(), where);
-  if constexpr (has_large_values<Ref>) {
-    const copy_value_of_slot<Ref, true> copy{ref, nullptr, target, nullptr, missing};
-    return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
-  } else {
-    return probe_all(place, ref, table_bytes, sequence, write_value<Value>{target, missing}, options, way);
+  /// Gives every query its answer.
+  template <class Queries, class Answer>
+  bulk_report answer(const Queries& queries, const Answer& answer) const {
+    using query = element_of<Queries>;
+    const std::size_t n = queries.size();
+    if constexpr (in_hash_order<Ref>) {
+      if (n != 0 && goes_by_region(how_.path, regions_.template pays<Ref>(table_bytes_, n))) {
+        // Two bytes more to restore the input order, and two of slack.
+        constexpr std::size_t bytes_of_query = sizeof(query) + sizeof(typename Answer::result) + 4;
+        const regional_plan plan = regions_.plan(table_bytes_, n, bytes_of_query, how_);
+        bulk_report report{regions_.path};
+        std::size_t first = 0;
+        bool begun = false;
+        try {
+          for (; first < n; first += plan.chunk, ++report.chunks) {
+            begun = false;
+            const std::size_t bytes =
+                answer_by_region(plan.regions, slice(queries, first, smaller(plan.chunk, n - first)),
+                                 answers_from<Answer>{answer, first}, begun);
+            report.scratch_bytes = larger(report.scratch_bytes, bytes);
+          }
+          return report;
+        } catch (const out_of_memory&) {
+          // The automatic choice falls back to the direct path, which needs no memory, if no change has
+          // begun.
+          if (asks_for_regions(how_.path) || (changes<Answer> && begun)) throw;
+          answer_directly(slice(queries, first, n - first), answers_from<Answer>{answer, first});
+          return {path::direct, report.chunks + 1, report.scratch_bytes};
+        }
+      }
+    }
+    answer_directly(slice(queries, 0, n), answers_from<Answer>{answer, 0});
+    return {path::direct, 1, 0};
   }
-}
 
-template <class Place, class Ref, class Queries, class Results, class Found, class Way = all_regions<Place>>
-bulk_report find_values_there(const Place& place, const Ref& ref, std::size_t table_bytes,
-                              const Queries& queries, Results&& results, Found&& found,
-                              const bulk_options& options, const char* where, const Way& way = {}) {
-  using value = typename Ref::value_type;
-  const auto sequence = sequence_as<typename Ref::key_type>(queries);
-  value* const target = output<value>(results, sequence.size(), where);
-  bool* const here = output<bool>(found, sequence.size(), where);
-  if constexpr (has_large_values<Ref>) {
-    const copy_value_of_slot<Ref, false> copy{ref, nullptr, target, here, {}};
-    return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
-  } else {
-    return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{target, here}, options,
-                     way);
+  template <class Queries, class Results, class Value>
+  bulk_report find_values(const Queries& queries, Results&& results, const Value& missing,
+                          const char* where) const {
+    const auto sequence = sequence_as<typename Ref::key_type>(queries);
+    Value* const target = output<Value>(results, sequence.size(), where);
+    if constexpr (has_large_values<Ref>) {
+      return find_large_values(sequence,
+                               copy_value_of_slot<Ref, true>{ref_, nullptr, target, nullptr, missing});
+    } else {
+      return answer(sequence, write_value<Value>{target, missing});
+    }
   }
-}
 
-template <class Place, class Ref, class Queries, class Results, class Way = all_regions<Place>>
-bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table_bytes,
-                           const Queries& queries, Results&& results, const bulk_options& options,
-                           const char* where, const Way& way = {}) {
-  const auto sequence = sequence_as<typename Ref::key_type>(queries);
-  bool* const target = output<bool>(results, sequence.size(), where);
-  return probe_all(place, ref, table_bytes, sequence, write_contained{target}, options, way);
-}
+  template <class Queries, class Results, class Found>
+  bulk_report find_values_there(const Queries& queries, Results&& results, Found&& found,
+                                const char* where) const {
+    using value = typename Ref::value_type;
+    const auto sequence = sequence_as<typename Ref::key_type>(queries);
+    value* const target = output<value>(results, sequence.size(), where);
+    bool* const here = output<bool>(found, sequence.size(), where);
+    if constexpr (has_large_values<Ref>) {
+      return find_large_values(sequence, copy_value_of_slot<Ref, false>{ref_, nullptr, target, here, {}});
+    } else {
+      return answer(sequence, write_value_and_found<value>{target, here});
+    }
+  }
 
-// The same for an empty table.
+  template <class Queries, class Results>
+  bulk_report find_contained(const Queries& queries, Results&& results, const char* where) const {
+    const auto sequence = sequence_as<typename Ref::key_type>(queries);
+    return answer(sequence, write_contained{output<bool>(results, sequence.size(), where)});
+  }
+
+  /// The number of queries whose key is present. By region it needs memory for each answer; without such
+  /// memory it takes the direct path.
+  template <class Queries>
+  std::size_t count(const Queries& queries) const {
+    const auto sequence = sequence_as<typename Ref::key_type>(queries);
+    const std::size_t n = sequence.size();
+    if (goes_by_region(how_.path, regions_.template pays<Ref>(table_bytes_, n))) {
+      try {
+        array<bool, Place> answers(place_, n);
+        answer(sequence, write_contained{answers.data()});
+        return place_.sum(n, is_value<bool>{answers.data(), true});
+      } catch (const out_of_memory&) {
+      }
+    }
+    return place_.sum(n, is_contained<Ref, std::remove_const_t<decltype(sequence)>>{ref_, sequence});
+  }
+
+ private:
+  template <class Queries, class Answer>
+  void answer_directly(const Queries& queries, const answers_from<Answer>& target) const {
+    constexpr driver large = driver_for<Place, Ref, Answer, false>,
+                     small = driver_in_cache<Place, Ref, Answer>;
+    const bool in_cache = table_bytes_ < find_tuning<Place>::cache_bytes;
+    if constexpr (small != large) {
+      if (in_cache) return probe_directly<small>(place_, ref_, queries, target, nullptr, true);
+    }
+    probe_directly<large>(place_, ref_, queries, target, nullptr, in_cache);
+  }
+
+  /// Returns the bytes of scratch. `begun`: set when the first query is answered. Many queries of a few keys
+  /// may overflow the room of their regions: the device detects this, and takes the direct path.
+  template <class Queries, class Answer>
+  std::size_t answer_by_region(std::uint32_t regions, const Queries& queries,
+                               const answers_from<Answer>& target, bool& begun) const {
+    using query = element_of<Queries>;
+    constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
+    auto overflowed = zeros<std::uint32_t>(place_, 1);
+    partitioner<Place, pair<query, none>, kind> partitioner(place_, regions,
+                                                            {room::slack, overflowed.data()});
+    const auto parts =
+        partitioner.run(alone<Queries>{queries}, order_of_queries<query>(ref_.hash_order(regions)));
+    array<typename Answer::result, Place> answers(place_, parts.extent());
+    using kernel = probe_region_tiles<Place, Ref, query, Answer>;
+    const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
+    begun = true;
+    regions_.run(ref_, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
+      const kernel run{here,
+                       target.answer,
+                       overflowed.data(),
+                       tiles,
+                       1,
+                       {{parts.items(), parts.begins() + first, parts.ends() + first, answers.data()}}};
+      place_.launch(tiles * count, scratch_bytes_of(run), run);
+    });
+    parts.template restore_each<true>(place_, answers.data(), target, overflowed.data());
+    probe_directly<find_tuning<Place>::defers ? driver_for<Place, Ref, Answer, false> : driver::one_by_one>(
+        place_, ref_, queries, target, overflowed.data());
+    return parts.scratch_bytes() + answers.bytes();
+  }
+
+  /// Finds slots, then copies their values.
+  template <class Queries, class Copy>
+  bulk_report find_large_values(const Queries& queries, Copy copy) const {
+    array<std::uint64_t, Place> slots(place_, queries.size());
+    bulk_report report = answer(queries, write_slot{slots.data()});
+    copy.slots = slots.data();
+    place_.for_each(queries.size() * Copy::pieces::count, copy);
+    report.scratch_bytes += slots.bytes();
+    return report;
+  }
+
+  const Place& place_;
+  const Ref ref_;
+  std::size_t table_bytes_;
+  bulk_options how_;
+  Regions regions_;
+};
+
+// Lookups in an empty table.
 
 template <class Key, class Place, class Queries, class Results, class Value>
 bulk_report find_no_values(const Place& place, const Queries& queries, Results&& results,

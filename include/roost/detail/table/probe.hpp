@@ -45,16 +45,16 @@ struct bulk_drivers {
 /// none().
 template <class Table, class Format>
 concept has_steps_in = requires(const Table& table, const typename Table::key_type& key, Format format,
-                                typename Table::lookup& there, int slot, typename Table::hit& hit) {
-  { table.start(key) } -> std::same_as<typename Table::lookup>;  // the lookup of a key where it begins
-  table.read(format, there);                                     // reads what is there
-  { table.match(format, there) } -> std::same_as<int>;  // the slot of the key in it, or a negative number
-  table.take(format, there, slot, hit);                 // what the slot holds
+                                typename Table::cursor& cursor, int slot, typename Table::hit& hit) {
+  { table.start(key) } -> std::same_as<typename Table::cursor>;  // the lookup of a key where it begins
+  table.read(format, cursor);                                    // reads what is there
+  { table.match(format, cursor) } -> std::same_as<int>;  // the slot of the key in it, or a negative number
+  table.take(format, cursor, slot, hit);                 // what the slot holds
   // Whether pairs continued past this piece, so that a lookup without a match must continue, too.
-  { table.passed(format, there) } -> std::same_as<bool>;
+  { table.passed(format, cursor) } -> std::same_as<bool>;
   // Without a match, moves the lookup to its next piece; false if it ends here.
-  { table.goes_on(format, there, hit) } -> std::same_as<bool>;
-  table.fetch(there);  // prefetches what the next read will read
+  { table.goes_on(format, cursor, hit) } -> std::same_as<bool>;
+  table.fetch(cursor);  // prefetches what the next read will read
   { Table::drivers } -> std::convertible_to<bulk_drivers>;
 };
 
@@ -65,15 +65,15 @@ concept has_steps = requires(const Table& table, const typename Table::key_type&
 template <class Table, class Format>
 ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename Table::key_type& key) {
   hit_in<Table> hit;
-  auto position = table.start(key);
-  table.read(format, position);
+  auto cursor = table.start(key);
+  table.read(format, cursor);
   for (;;) {  // with two exits: a warp whose threads leave by either one reconverges in each round
-    if (const int slot = table.match(format, position); slot >= 0) {
-      table.take(format, position, slot, hit);
+    if (const int slot = table.match(format, cursor); slot >= 0) {
+      table.take(format, cursor, slot, hit);
       return hit;
     }
-    if (!table.goes_on(format, position, hit)) return hit;
-    table.read(format, position);
+    if (!table.goes_on(format, cursor, hit)) return hit;
+    table.read(format, cursor);
   }
 }
 template <class Table>
@@ -82,33 +82,46 @@ ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type&
 }
 
 /// Examines what was read; true if that ends the lookup.
-template <class Table, class Format, class Lookup>
-ROOST_FN bool probe_step(const Table& table, Format format, Lookup& position, hit_in<Table>& hit) {
-  const int slot = table.match(format, position);
-  if (slot < 0) return !table.goes_on(format, position, hit);
-  table.take(format, position, slot, hit);
+template <class Table, class Format, class Cursor>
+ROOST_FN bool probe_step(const Table& table, Format format, Cursor& cursor, hit_in<Table>& hit) {
+  const int slot = table.match(format, cursor);
+  if (slot < 0) return !table.goes_on(format, cursor, hit);
+  table.take(format, cursor, slot, hit);
   return true;
 }
 
-/// put(i, hit) for the keys of numbers first, first + apart, ... below end. One loop over all steps, not one
-/// for each key: a thread of a warp goes on to its next key while another takes a second step.
+/// The numbers first, first + apart, ... below end.
+struct every {
+  std::uint64_t first, end, apart;
+};
+
+/// put(i, hit) for the keys of these numbers. One loop over all steps, not one for each key: a thread of a
+/// warp goes on to its next key while another takes a second step.
 template <class Table, class Format, class Keys, class Put>
-ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, std::uint64_t first,
-                                std::uint64_t end, std::uint64_t apart, const Put& put) {
-  if (first >= end) return;
-  auto position = table.start(keys[first]);
-  table.read(format, position);
-  for (std::uint64_t i = first;;) {
+ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, const every& numbers,
+                                const Put& put) {
+  if (numbers.first >= numbers.end) return;
+  auto cursor = table.start(keys[numbers.first]);
+  table.read(format, cursor);
+  for (std::uint64_t i = numbers.first;;) {
     hit_in<Table> hit;
-    if (probe_step(table, format, position, hit)) {
+    if (probe_step(table, format, cursor, hit)) {
       put(i, hit);
-      i += apart;
-      if (i >= end) return;
-      position = table.start(keys[i]);
+      i += numbers.apart;
+      if (i >= numbers.end) return;
+      cursor = table.start(keys[i]);
     }
-    table.read(format, position);
+    table.read(format, cursor);
   }
 }
+
+/// Queries [first, first + n) of a batch.
+template <class Queries>
+struct query_tile {
+  const Queries& queries;
+  std::uint64_t first;
+  std::uint32_t n;
+};
 
 /// A lookup that its first step did not end.
 template <class Key>
@@ -128,35 +141,36 @@ ROOST_FN deferred_query<Key>* take_deferred(scratch_memory& memory, std::uint32_
 /// in registers.
 template <class Table, class Format>
 ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename Table::key_type& key) {
-  auto position = table.start(key);
-  table.read(format, position);
+  auto cursor = table.start(key);
+  table.read(format, cursor);
   hit_in<Table> hit;
-  if (table.goes_on(format, position, hit)) table.fetch(position);
+  if (table.goes_on(format, cursor, hit)) table.fetch(cursor);
 }
 
-/// put(i, hit) for keys[first ... first + n), by a thread of a host. Lookups that need more than their first
-/// step are finished afterwards: they are listed without a branch, which would often be mispredicted.
-/// `ahead`: how many keys ahead memory is prefetched; 0: the table is in the cache.
+/// put(i, hit) for the keys of a tile, by a thread of a host. Lookups that need more than their first step
+/// are finished afterwards: they are listed without a branch, which would often be mispredicted. `ahead`: how
+/// many keys ahead memory is prefetched; 0: the table is in the cache.
 template <class Table, class Format, class Keys, class Put>
-ROOST_FN void probe_deferred(const Table& table, Format format, const Keys& keys, std::uint64_t first,
-                             std::uint32_t n, deferred_query<typename Table::key_type>* const deferred,
-                             std::uint32_t ahead, const Put& put) {
+ROOST_FN void probe_deferred(const Table& table, Format format, const query_tile<Keys>& tile,
+                             deferred_query<typename Table::key_type>* const deferred, std::uint32_t ahead,
+                             const Put& put) {
+  const auto& [keys, first, n] = tile;
   const bool far = ahead != 0;
   const std::uint32_t prefetched = far ? n - smaller(n, ahead) : 0;
   auto* next = deferred;
   for (std::uint32_t i = 0; i < n; ++i) {
     if (i < prefetched) table.prefetch(keys[first + i + ahead]);
     const typename Table::key_type key = keys[first + i];
-    auto position = table.start(key);
-    table.read(format, position);
+    auto cursor = table.start(key);
+    table.read(format, cursor);
     hit_in<Table> hit;
-    if (const int slot = table.match(format, position); slot >= 0) {
-      table.take(format, position, slot, hit);
+    if (const int slot = table.match(format, cursor); slot >= 0) {
+      table.take(format, cursor, slot, hit);
       put(first + i, hit);
     } else {
       put(first + i, hit);
       *next = {key, static_cast<std::uint16_t>(i)};
-      const bool passed = table.passed(format, position);
+      const bool passed = table.passed(format, cursor);
       next += passed;
       if (far & passed) fetch_second(table, format, key);
     }

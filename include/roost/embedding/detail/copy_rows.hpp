@@ -16,10 +16,22 @@ constexpr std::uint32_t lanes_of_row(std::size_t pieces) {
   return lanes;
 }
 
-/// Copies the pieces from(k) of each row k below count to to(k); if from(k) is null, piece p is other(k, p).
+/// Rows of some pieces, each copied by some lanes.
+template <class Number>
+struct row_batch {
+  std::uint32_t rows;
+  Number pieces;
+  std::uint32_t lanes;
+};
+template <class Number>
+row_batch(std::uint32_t, Number, std::uint32_t) -> row_batch<Number>;
+
+/// Copies the pieces from(k) of each row k of a batch to to(k); if from(k) is null, piece p is other(k, p).
 template <class Piece, class Team, class Number, class From, class Other, class To>
-ROOST_FN void copy_rows(const Team& team, std::uint32_t count, Number pieces, std::uint32_t lanes,
-                        const From& from, const Other& other, const To& to) {
+ROOST_FN void copy_rows(const Team& team, const row_batch<Number>& batch, const From& from,
+                        const Other& other, const To& to) {
+  const std::uint32_t count = batch.rows, lanes = batch.lanes;
+  const Number pieces = batch.pieces;
   constexpr std::uint32_t at_once = 4;
   const std::uint32_t rank = static_cast<std::uint32_t>(team.rank()),
                       groups = static_cast<std::uint32_t>(Team::size) / lanes;

@@ -56,7 +56,7 @@ struct rows_of_ids {
   template <class Team, class Id>
   ROOST_FN void copy(const Team& team, std::size_t count, const Id& id, Value* out) const {
     copy_rows<piece>(
-        team, static_cast<std::uint32_t>(count), rows.dim / Width, lanes,
+        team, row_batch{static_cast<std::uint32_t>(count), rows.dim / Width, lanes},
         [&](std::uint32_t k) { return row(id(k)); },
         [&](std::uint32_t k, std::uint32_t p) { return first_numbers(id(k), p); },
         [&](std::uint32_t k) { return out + id(k) * rows.dim; });

@@ -35,7 +35,7 @@ struct embedding_rows {
   ROOST_FN float* part(std::byte* row, std::uint32_t which) const {
     return reinterpret_cast<float*>(row + kept_at) + which * kept_of;
   }
-  /// To be called for each row that is changed.
+  /// Call this for every modified row.
   ROOST_FN void mark(std::uint32_t slot) const {
     if (far == nullptr) return;
     if (const std::uint32_t near = where[slot]; near != 0) owners[near - 1] = (slot + 1) | changed;
@@ -221,9 +221,12 @@ struct waiting_rows {
       : numbers(place, 2 * ids), starts(place, ids != 0 ? std::size_t{cache.regions} + 1 : 0) {}
 };
 
+template <class Value>
+struct embedding_view;
+
 /// Brings rows of slots to the cache. `steps`: of each slot, if an update may be running; or null.
 template <class Place, class Value>
-void bring_to_cache(const Place& place, const embedding_rows<Value>& rows, const row_cache& cache,
+void bring_to_cache(const Place& place, const embedding_view<Value>& table,
                     std::span<const std::uint32_t> slots, std::uint32_t keeps_steps,
                     waiting_rows<Place>& waiting, const std::uint32_t* steps = nullptr) {
   const calls_between_pieces none(nullptr);  // rows that wait must come
@@ -231,10 +234,16 @@ void bring_to_cache(const Place& place, const embedding_rows<Value>& rows, const
   std::uint32_t *const ranks = waiting.numbers.data(), *const ordered = ranks + n;
   std::uint64_t* const starts = waiting.starts.data();
   place.fill(starts, 0, waiting.starts.bytes());
-  place.for_each(n, use_rows<Value>{rows, cache, slots.data(), starts, ranks, steps, keeps_steps});
+  place.for_each(n, use_rows<Value>{.rows = table.rows,
+                                    .cache = table.cache,
+                                    .slots = slots.data(),
+                                    .counts = starts,
+                                    .ranks = ranks,
+                                    .steps = steps,
+                                    .keeps_steps = keeps_steps});
   place.exclusive_scan(starts, starts, waiting.starts.size());
-  place.for_each(n, order_rows{cache, slots.data(), ranks, starts, ordered});
-  const fetch_rows<Value> run{rows, cache, ordered, starts + cache.regions, keeps_steps};
+  place.for_each(n, order_rows{table.cache, slots.data(), ranks, starts, ordered});
+  const fetch_rows<Value> run{table.rows, table.cache, ordered, starts + table.cache.regions, keeps_steps};
   place.launch(run.teams, 0, run);
 }
 

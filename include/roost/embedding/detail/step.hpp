@@ -132,7 +132,7 @@ struct settle_claims {
   ROOST_FN void copy_known(const Team& team, std::uint32_t count, const From& from, const To& to) const {
     using piece = stored_numbers<Width, Value>;
     const auto nothing = [](std::uint32_t, std::uint32_t) { return piece(); };
-    copy_rows<piece>(team, count, of.rows.dim / Width, of.lanes, from, nothing, to);
+    copy_rows<piece>(team, row_batch{count, of.rows.dim / Width, of.lanes}, from, nothing, to);
   }
 };
 
@@ -183,9 +183,7 @@ void run_step(const Place& place, const embedding_view<Value>& table, const embe
     place.launch(ceil_div<std::size_t>(ids.n, run.tile), scratch_bytes_of(run), run);
   };
   by_width(table.rows.dim, settle, how.given, how.out, how.evicted_rows);
-  if (fetches)
-    bring_to_cache(place, table.rows, table.cache, std::span<std::uint32_t>(found, ids.n), how.running,
-                   waiting);
+  if (fetches) bring_to_cache(place, table, std::span<std::uint32_t>(found, ids.n), how.running, waiting);
 }
 
 }  // namespace roost::detail

@@ -48,8 +48,7 @@ void embedding_table<Place, Value>::prefetch(const Place& place, const embedding
   find(place, batch, slots.span());
   if (batch.ids.empty()) return;
   detail::waiting_rows<Place> waiting(place, view().cache, batch.ids.size());
-  detail::bring_to_cache(place, view().rows, view().cache, slots.span(), running, waiting,
-                         view().slots.steps);
+  detail::bring_to_cache(place, view(), slots.span(), running, waiting, view().slots.steps);
 }
 
 template <class Place, class Value>

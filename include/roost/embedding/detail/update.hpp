@@ -321,9 +321,18 @@ void sum_sorted(const Place& place, const embedding_view<Value>& table, const so
   place.for_each(1, begin_update{table.state});  // after all that may be refused
   const auto run = [&](auto joins, std::size_t of_tiles) {
     using kernel = sum_gradients<Width, Value, joins(), ByRow>;
-    const kernel sums{
-        sorted,      n,     absent,         gradients,        bags,    table.rows, table.options.optimizer,
-        table.state, lanes, partial.data(), long_sums.data(), of_tiles};
+    const kernel sums{.sorted = sorted,
+                      .n = n,
+                      .absent = absent,
+                      .gradients = gradients,
+                      .bags = bags,
+                      .rows = table.rows,
+                      .how = table.options.optimizer,
+                      .state = table.state,
+                      .lanes = lanes,
+                      .partial = partial.data(),
+                      .long_sums = long_sums.data(),
+                      .joined = of_tiles};
     place.launch(ceil_div(of_tiles, kernel::template tiles_of_team<Place>(lanes)), scratch_bytes_of(sums),
                  sums);
   };

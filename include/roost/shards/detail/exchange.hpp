@@ -53,7 +53,7 @@ auto split_by_owner(Me& me, const Source& source, std::uint64_t seed) {
   using place = typename Me::place_type;
   using item = std::remove_cvref_t<decltype(source[0])>;
   constexpr partition_kind kind{.stable = true, .way_back = WayBack, .one_pass = true};
-  partitioner<place, item, kind> partitioner(me.place(), me.count(), room::exact, nullptr);
+  partitioner<place, item, kind> partitioner(me.place(), me.count());
   auto parts = partitioner.run(source, owners{seed, me.count()});
   std::vector<std::uint64_t> begins(me.count() + 1), counts(me.count());
   me.place().copy_to_host(begins.data(), parts.begins(), me.count() * sizeof(std::uint64_t));
@@ -186,9 +186,12 @@ class items_by_region {
         ranges(static_cast<std::uint32_t>(
             std::clamp<std::size_t>(batch.most * sizeof(Item) / me.count() / tuned::range_bytes, 1,
                                     smaller(tuned::ranges_most, regions)))),
-        parts(partitioner<place_type, Item, Kind>(me.place(), me.count() * regions, room::slack,
-                                                  reinterpret_cast<std::uint32_t*>(flags_.data()),
-                                                  rooms_[me.number()], 1, unless)
+        parts(partitioner<place_type, Item, Kind>(
+                  me.place(), me.count() * regions,
+                  {.room = room::slack,
+                   .overflowed = reinterpret_cast<std::uint32_t*>(flags_.data()),
+                   .capacity = rooms_[me.number()]},
+                  unless)
                   .run(source, batch.order)),
         bounds_(me.place(), std::size_t{2} * me.count() * regions),
         arriving_(me.count()),
@@ -326,15 +329,15 @@ class arriving_items {
       map.end = from.ends;
       map.tiles_of_parent = tiles;
       map.first_parent = parts.first;
-      const kernel run{{from.items, from.slots},
-                       plan.region_of,
-                       map,
-                       pass,
-                       {ends.data()},
-                       room,
-                       items.data(),
-                       overflowed,
-                       {}};
+      const kernel run{.source = {from.items, from.slots},
+                       .region_of = plan.region_of,
+                       .tiles = map,
+                       .pass = pass,
+                       .cursors = {ends.data()},
+                       .capacity = room,
+                       .out = items.data(),
+                       .overflowed = overflowed,
+                       .back = {}};
       place.launch(std::size_t{tiles} * parts.count, scratch_bytes_of(run), run);
     };
     split(me_.number(), {0, items_.regions});

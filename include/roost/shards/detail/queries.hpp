@@ -109,7 +109,7 @@ class sample_of_queries {
   spread_of_queries spread() {
     if (!seen_) return {};
     frequent_.take(seen_->get());
-    return {copies_of_items(n_, sample, sample, 2.0 * frequent_.copies), frequent_.region_of.count};
+    return {copies_of_items(n_, sample, sample, 2.0 * frequent_.seen.copies), frequent_.region_of.count};
   }
 
  private:
@@ -205,8 +205,9 @@ struct answer_frequent {
       rank[i - first] = number == none ? 1 : 0;
       if (number != none) target.put(i, answers[number]);
     };
-    answer_tile<Place, chosen, false>(team, frequent, queries, first, n, number_answer{nullptr, none},
-                                      parts.deferred, true, put);
+    answer_tile<Place, chosen, false>(team, frequent, query_tile<Queries>{queries, first, n},
+                                      number_answer{nullptr, none}, deferral_of<chosen>(parts.deferred, true),
+                                      put);
     if (team.rank() == 0) parts.rank[n] = 0;
     team.sync();
     team.exclusive_scan(parts.rank, parts.rank, n + 1);
@@ -421,8 +422,14 @@ class lookup_by_owners {
     auto size = zeros(place_, 1);
     using numbers_ref = typename frozen_map<Query, std::uint32_t, place_type>::ref_type;
     using answering = answer_frequent<place_type, numbers_ref, Queries, result, answers_to<Answer>>;
-    const answering run{frequent.numbers->ref(), kept.data(), queries, n, target, rest.data(),
-                        numbers.data(),          size.data()};
+    const answering run{.frequent = frequent.numbers->ref(),
+                        .answers = kept.data(),
+                        .queries = queries,
+                        .count = n,
+                        .target = target,
+                        .rest = rest.data(),
+                        .rest_numbers = numbers.data(),
+                        .rest_size = size.data()};
     place_.launch(ceil_div<std::size_t>(n, answering::tile), scratch_bytes_of(run), run);
     const std::uint64_t left = read_one(place_, size.data());
     held_bytes_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();

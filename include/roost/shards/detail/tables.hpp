@@ -55,12 +55,12 @@ struct value_of_item {
 
 /// Keys and values of items that have arrived at a shard.
 template <class Item, class Place>
-auto keys_of(const arrived<Item, Place>& all) {
-  return computed(all.items.size(), key_of_item<Item>{all.items.data()});
+auto keys_of(const arrived<Item, Place>& arrivals) {
+  return computed(arrivals.items.size(), key_of_item<Item>{arrivals.items.data()});
 }
 template <class Item, class Place>
-auto values_of(const arrived<Item, Place>& all) {
-  return computed(all.items.size(), value_of_item<Item>{all.items.data()});
+auto values_of(const arrived<Item, Place>& arrivals) {
+  return computed(arrivals.items.size(), value_of_item<Item>{arrivals.items.data()});
 }
 
 /// Sends pairs or keys to the owners of their keys.
@@ -70,11 +70,11 @@ auto bring_items(Me& me, const Source& source, std::uint64_t seed) {
 }
 
 /// Whether some shard would get many more items than the others, because of many copies of few keys.
-inline bool is_crowded(const gathered& all, std::uint32_t shards) {
+inline bool is_crowded(const gathered& counts, std::uint32_t shards) {
   std::uint64_t sum = 0, most = 0;
   for (std::uint32_t s = 0; s < shards; ++s) {
-    sum += all.sum(s);
-    most = larger(most, all.sum(s));
+    sum += counts.sum(s);
+    most = larger(most, counts.sum(s));
   }
   return most > sum / shards * 3 / 2 + 4096;
 }
@@ -83,8 +83,8 @@ inline bool is_crowded(const gathered& all, std::uint32_t shards) {
 template <class Me, class Source, class Fewer>
 auto bring_items_or(Me& me, const Source& source, std::uint64_t seed, const Fewer& fewer) {
   {
-    const auto mine = split_by_owner<false>(me, source, seed);
-    if (!is_crowded(mine.counts, me.count())) return deliver(me, mine);
+    const auto split = split_by_owner<false>(me, source, seed);
+    if (!is_crowded(split.counts, me.count())) return deliver(me, split);
   }
   return fewer();
 }
@@ -138,7 +138,7 @@ struct with_value_of_slot {
     using value = typename Ref::value_type;
     return answer.of(there ? found<value>(ref.value_at(there.slot)) : found<value>());
   }
-  ROOST_FN void put(std::size_t i, const result& it) const { answer.put(i, it); }
+  ROOST_FN void put(std::size_t i, const result& answered) const { answer.put(i, answered); }
 };
 
 /// The answer to a query of an empty table.
@@ -192,10 +192,10 @@ class tables_of_shards {
     fresh.seed_ = options.seed;
     fresh.tables_ = collect(shards, [&](shard_type& me) {
       if constexpr (one_shard_a_process<Shards>) check_options(me, options);
-      auto mine = std::make_unique<Table>(make(me));
+      auto table = std::make_unique<Table>(make(me));
       if (me.local() == 0) fresh.shards_ = me.count();
-      if constexpr (requires { mine->size(); }) fresh.note_sizes(me, *mine);
-      return mine;
+      if constexpr (requires { table->size(); }) fresh.note_sizes(me, *table);
+      return table;
     });
     *this = std::move(fresh);
   }
@@ -226,9 +226,9 @@ class tables_of_shards {
   template <class F>
   std::uint64_t sum(const Shards& shards, const char* call, const F& f) const {
     std::uint64_t result = 0;
-    each(shards, call, [&](shard_type& me, Table& mine) {
-      const std::uint64_t all = me.gather({f(me, mine)}).sum();
-      if (me.local() == 0) result = all;
+    each(shards, call, [&](shard_type& me, Table& table) {
+      const std::uint64_t total = me.gather({f(me, table)}).sum();
+      if (me.local() == 0) result = total;
     });
     return result;
   }
@@ -242,9 +242,10 @@ class tables_of_shards {
     const std::string where = name_of(call);
     bulk_report report;
     shards.run([&](shard_type& me) {
-      const auto mine = sequence_as<key_type>(of_shard<Shards>(queries, me));
-      const bulk_report of_mine = answer(
-          shards, me, mine, answer_of(me, mine.size(), where.c_str(), of_shard<Shards>(results, me)...), how);
+      const auto own_queries = sequence_as<key_type>(of_shard<Shards>(queries, me));
+      const bulk_report of_mine =
+          answer(shards, me, own_queries,
+                 answer_of(me, own_queries.size(), where.c_str(), of_shard<Shards>(results, me)...), how);
       me.place().synchronize();
       me.mark("ended");
       if (me.local() == 0) report = of_mine;
@@ -258,9 +259,9 @@ class tables_of_shards {
                                const bulk_options& how, const AnswerOf& answer_of) const {
     check(shards, call, queries);
     return sum(shards, call, [&](shard_type& me, const Table&) {
-      const auto mine = sequence_as<key_type>(of_shard<Shards>(queries, me));
-      array<Result, typename Shards::place_type> answers(me.place(), mine.size());
-      answer(shards, me, mine, answer_of(me, answers.data()), how);
+      const auto own_queries = sequence_as<key_type>(of_shard<Shards>(queries, me));
+      array<Result, typename Shards::place_type> answers(me.place(), own_queries.size());
+      answer(shards, me, own_queries, answer_of(me, answers.data()), how);
       return me.place().sum(answers.size(), element<const Result*>{answers.data()});
     });
   }
@@ -275,11 +276,11 @@ class tables_of_shards {
   }
 
   bool valid(const Shards& shards) const {
-    return sum(shards, "valid", [&](shard_type& me, const Table& mine) -> std::uint64_t {
-             const auto& keys = finding(mine);
+    return sum(shards, "valid", [&](shard_type& me, const Table& table) -> std::uint64_t {
+             const auto& keys = finding(table);
              const is_strange<reader_of<std::remove_cvref_t<decltype(keys)>>> strange{
                  keys.ref(), {seed_, me.count()}, me.number()};
-             return mine.valid(me.place()) ? me.place().sum(keys.capacity(), strange) : 1;
+             return table.valid(me.place()) ? me.place().sum(keys.capacity(), strange) : 1;
            }) == 0;
   }
 
@@ -287,12 +288,12 @@ class tables_of_shards {
   /// Throws invalid_argument on all ranks unless all have the same types and options.
   template <class Options>
   void check_options(shard_type& me, const Options& options) const {
-    const gathered all = me.gather({options.seed, std::bit_cast<std::uint64_t>(options.load_factor),
-                                    sizeof(key_type), sizeof(typename Table::mapped_type)});
+    const gathered of_ranks = me.gather({options.seed, std::bit_cast<std::uint64_t>(options.load_factor),
+                                         sizeof(key_type), sizeof(typename Table::mapped_type)});
     constexpr const char* names[] = {"seed", "load factor", "size of keys", "size of values"};
     for (std::uint32_t r = 1; r < me.count(); ++r) {
       for (const std::size_t i : {0, 1, 2, 3}) {
-        if (all(r, i) == all(0, i)) continue;
+        if (of_ranks(r, i) == of_ranks(0, i)) continue;
         raise<invalid_argument>(
             {name_, ": rank ", r, " has another ", names[i], " than rank 0; all ranks must have the same"});
       }
@@ -300,20 +301,20 @@ class tables_of_shards {
   }
 
   /// Adds up the sizes of all shards.
-  void note_sizes(shard_type& me, const Table& mine) {
+  void note_sizes(shard_type& me, const Table& table) {
     std::uint64_t slots = 0;
     if constexpr (has_one_value_a_key<Table>) {
-      slots = mine.capacity();
+      slots = table.capacity();
     } else {
-      slots = mine.key_count();
+      slots = table.key_count();
     }
-    const auto full = static_cast<std::uint64_t>(mine.load_factor() * static_cast<double>(slots) * 1024);
-    const gathered all = me.gather({mine.size(), slots, mine.bytes(), full});
+    const auto full = static_cast<std::uint64_t>(table.load_factor() * static_cast<double>(slots) * 1024);
+    const gathered sizes = me.gather({table.size(), slots, table.bytes(), full});
     if (me.local() != 0) return;
-    size_ = all.sum(0);
-    slots_ = all.sum(1);
-    bytes_ = all.sum(2);
-    load_factor_ = static_cast<double>(all.sum(3)) / 1024 / std::max(1.0, static_cast<double>(slots_));
+    size_ = sizes.sum(0);
+    slots_ = sizes.sum(1);
+    bytes_ = sizes.sum(2);
+    load_factor_ = static_cast<double>(sizes.sum(3)) / 1024 / std::max(1.0, static_cast<double>(slots_));
   }
 
   sharded_ref<reader_of<Table>> refs() const {
@@ -332,19 +333,20 @@ class tables_of_shards {
       me.place().for_each(queries.size(), put_absent<Answer, typename table::mapped_type>{answer});
       return {path::direct, 1, 0};
     }
-    const table& mine = finding(of(me));
+    const table& own_table = finding(of(me));
     me.mark("begun");
-    const gathered sizes = me.gather({queries.size(), mine.bytes()});
+    const gathered sizes = me.gather({queries.size(), own_table.bytes()});
     if constexpr (!one_shard_a_process<Shards> && has_one_value_a_key<Table>) {
       const bool are_few = sizes.most() < shards_tuning<typename Shards::place_type>::queries;
       if (shards.all_readable() && shards_ <= sharded_ref<reader_of<Table>>::shards_most &&
           (how.path == path::direct || (how.path == path::automatic && are_few))) {
-        const bulk_report report = probe_all(me.place(), refs(), mine.bytes(), queries, answer, how);
+        const bulk_report report =
+            bulk_lookups(me.place(), refs(), own_table.bytes(), how).answer(queries, answer);
         me.place().synchronize();
         return report;
       }
     }
-    const auto ref = mine.ref();
+    const auto ref = own_table.ref();
     using ref_type = reader_of<table>;
     const auto send = [&]<class Sent>(const Sent& sent) {
       return lookup_by_owners<shard_type, ref_type, element_of<Queries>, Sent>(me, ref, seed_, sizes, sent)

@@ -6,6 +6,28 @@
 
 namespace roost::detail {
 
+/// What a convolution reads and writes: rows of `depth` numbers, and of `columns`. Turned: it computes the
+/// gradient of an input, so weights are [offset][columns][depth].
+template <class T>
+struct conv_operands {
+  const kernel_map_view& map;
+  std::uint64_t outputs;
+  std::uint32_t depth, columns;
+  bool turned;
+  const T *input, *weights, *bias;  // no bias: null
+  T* output;
+};
+
+/// The same of the gradient of weights.
+template <class T, class Result>
+struct weight_gradient_operands {
+  const kernel_map_view& map;
+  std::uint64_t outputs;
+  const conv_channels& channels;
+  const T *input, *gradient;
+  Result* result;
+};
+
 /// The convolution of a place: see conv_host.hpp and conv_cuda.hpp.
 template <class Place>
 struct conv_backend {
@@ -71,14 +93,21 @@ auto* conv_memory(Range& range, std::uint64_t rows, std::size_t each, const char
   return data_of(range);
 }
 
-/// A convolution or, turned, the gradient of its input. `what_in` and `what_out`: the arguments' names.
+/// A call, for what it throws: its name, and those of its input and its output.
+struct conv_call {
+  const kernel_map_view& map;
+  const conv_channels& channels;
+  const char *where, *input, *output;
+};
+
+/// A convolution or, turned, the gradient of its input.
 template <bool Turned, class Place, class Input, class Weights, class Output>
-void convolve(const Place& place, const kernel_map_view& map, const conv_channels& channels,
-              const Input& input, const char* what_in, const Weights& weights, Output& output,
-              const char* what_out, std::span<const element_of<Input>> bias, const char* where) {
+void convolve(const Place& place, const conv_call& call, const Input& input, const Weights& weights,
+              Output& output, std::span<const element_of<Input>> bias) {
   using type = element_of<Input>;
   using backend = conv_backend<Place>;
   static_assert(check_conv_types<Place, type, Weights, Output>());
+  const auto& [map, channels, where, what_in, what_out] = call;
   check_channels(channels, where);
   const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
                       outputs = backend::rows_of(map.device_outputs, map.outputs);
@@ -89,11 +118,18 @@ void convolve(const Place& place, const kernel_map_view& map, const conv_channel
   type* const to = conv_memory(output, outputs, columns, what_out, where);
   if (!bias.empty()) conv_memory(bias, 1, columns, "bias", where);
   check_neighbours(map, outputs, where);
-  const type* const added = bias.empty() ? nullptr : bias.data();
   if (outputs == 0) return;
-  backend::template with_product<type>(place, channels, columns, [&](auto product) {
-    backend::convolve(product, place, map, outputs, depth, columns, Turned, from, by, added, to);
-  });
+  const conv_operands<type> rows{.map = map,
+                                 .outputs = outputs,
+                                 .depth = depth,
+                                 .columns = columns,
+                                 .turned = Turned,
+                                 .input = from,
+                                 .weights = by,
+                                 .bias = bias.empty() ? nullptr : bias.data(),
+                                 .output = to};
+  backend::template with_product<type>(place, channels, columns,
+                                       [&](auto product) { backend::convolve(product, place, rows); });
 }
 
 template <class Place, class Input, class Gradient, class Output>
@@ -113,9 +149,9 @@ void weight_gradient(const Place& place, const kernel_map_view& map, const conv_
       conv_memory(weight_gradient, map.volume, channels.in * channels.out, "weight_gradient", where);
   check_neighbours(map, outputs, where);
   if (map.volume == 0) return;
-  backend::template with_product<type>(
-      place, channels, std::max(channels.in, channels.out),
-      [&](auto product) { backend::weight_gradient(product, place, map, outputs, channels, from, by, to); });
+  const weight_gradient_operands<type, element_of<Output>> rows{map, outputs, channels, from, by, to};
+  backend::template with_product<type>(place, channels, std::max(channels.in, channels.out),
+                                       [&](auto product) { backend::weight_gradient(product, place, rows); });
 }
 
 template <class Place, class Gradient, class Output>

@@ -52,11 +52,11 @@ class tensor_product {
       for (int c = 0; c < Columns / 16; ++c) load(rights[c], right + d * RightStride + c * 16, RightStride);
       ROOST_UNROLL
       for (int r = 0; r < Rows / 16; ++r) {
-        left_part mine;
-        load(mine, left + (Turned ? d * LeftStride + r * 16 : r * 16 * LeftStride + d), LeftStride);
+        left_part left_piece;
+        load(left_piece, left + (Turned ? d * LeftStride + r * 16 : r * 16 * LeftStride + d), LeftStride);
         ROOST_UNROLL
         for (int c = 0; c < Columns / 16; ++c)
-          nvcuda::wmma::mma_sync(sums_[r][c], mine, rights[c], sums_[r][c]);
+          nvcuda::wmma::mma_sync(sums_[r][c], left_piece, rights[c], sums_[r][c]);
       }
     }
   }
@@ -98,10 +98,10 @@ class plain_product {
       for (int c = 0; c < Columns / 4; ++c) rights[c] = right[d * RightStride + c * 4 + column];
       ROOST_UNROLL
       for (int r = 0; r < Rows / 8; ++r) {
-        const int here = r * 8 + row;
-        const sum mine = left[Turned ? d * LeftStride + here : here * LeftStride + d];
+        const int left_row = r * 8 + row;
+        const sum factor = left[Turned ? d * LeftStride + left_row : left_row * LeftStride + d];
         ROOST_UNROLL
-        for (int c = 0; c < Columns / 4; ++c) sums_[r][c] += mine * rights[c];
+        for (int c = 0; c < Columns / 4; ++c) sums_[r][c] += factor * rights[c];
       }
     }
   }
@@ -190,10 +190,10 @@ struct block_product {
 
   /// All sums of the block, in shared memory. They take the place of the stages.
   const __device__ static sum* gather(const product& sums, void* memory) {
-    sum* const all = static_cast<sum*>(memory);
-    sums.store(all + row() * sum_stride + column(), sum_stride);
+    sum* const block_sums = static_cast<sum*>(memory);
+    sums.store(block_sums + row() * sum_stride + column(), sum_stride);
     __syncthreads();
-    return all;
+    return block_sums;
   }
 };
 
@@ -319,8 +319,8 @@ struct convolve_rows {
     const std::uint32_t panel = static_cast<std::uint32_t>(index % panels), thread = threadIdx.x,
                         split = static_cast<std::uint32_t>(index / panels % splits),
                         count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, outputs - first));
-    const bool mine = thread < count;
-    const std::uint64_t my_row = !mine                  ? 0
+    const bool has_row = thread < count;
+    const std::uint64_t my_row = !has_row               ? 0
                                  : map.order != nullptr ? map.order[first + thread]
                                                         : first + thread;
     if (thread < tile) rows[thread] = static_cast<std::uint32_t>(my_row);
@@ -329,19 +329,19 @@ struct convolve_rows {
     typename block::product sums;
     const int slices = static_cast<int>(padded_depth) / block::slice;
     for (std::uint32_t word = 0; word < map.words; ++word) {
-      std::uint32_t offsets = 0, of_my_rows = 0;
-      const std::uint32_t mask = mine ? map.masks[my_row * map.words + word] & bits_of(split, word) : 0;
-      find_offsets(mask, offsets_of_warp, offsets, of_my_rows);
+      const std::uint32_t mask = has_row ? map.masks[my_row * map.words + word] & bits_of(split, word) : 0;
+      const word_of_masks found = find_offsets(mask, word, offsets_of_warp);
       const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
       std::uint32_t* to_row = sources + thread;
-      for (std::uint32_t left = thread < tile ? offsets : 0; left != 0; left &= left - 1, to_row += tile)
+      for (std::uint32_t left = thread < tile ? found.offsets : 0; left != 0;
+           left &= left - 1, to_row += tile)
         // Asynchronous, since otherwise each offset would wait for the previous one.
-        mine ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
-             : static_cast<void>(*to_row = row_of_none);
+        has_row ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
+                : static_cast<void>(*to_row = row_of_none);
       __pipeline_commit();
       __pipeline_wait_prior(0);
       __syncthreads();
-      add_products(sums, memory, sources, word, panel, offsets, of_my_rows, slices);
+      add_products(sums, memory, sources, found, panel, slices);
     }
     write(block::gather(sums, memory), rows, count, panel, split);
 #endif
@@ -361,43 +361,48 @@ struct convolve_rows {
   }
 
   /// The offsets of a mask's word at which some row of the tile, or of this warp's part, has a neighbour.
-  __device__ static void find_offsets(std::uint32_t mask, std::uint32_t* offsets_of_warp,
-                                      std::uint32_t& offsets, std::uint32_t& of_my_rows) {
+  struct word_of_masks {
+    std::uint32_t word, offsets, of_my_rows;
+  };
+  __device__ static word_of_masks find_offsets(std::uint32_t mask, std::uint32_t word,
+                                               std::uint32_t* offsets_of_warp) {
     const std::uint32_t of_warp = or_of_warp(mask);
     if (threadIdx.x % 32 == 0) offsets_of_warp[threadIdx.x / 32] = of_warp;
     __syncthreads();
+    word_of_masks found{word, 0, 0};
     ROOST_UNROLL
     for (int w = 0; w < tile / 32; ++w) {
-      offsets |= offsets_of_warp[w];
-      if (block::has_row(w * 32)) of_my_rows |= offsets_of_warp[w];
+      found.offsets |= offsets_of_warp[w];
+      if (block::has_row(w * 32)) found.of_my_rows |= offsets_of_warp[w];
     }
+    return found;
   }
 
   /// Adds the products of the offsets of a mask's word.
   __device__ void add_products(typename block::product& sums, T* memory, const std::uint32_t* sources,
-                               std::uint32_t word, std::uint32_t panel, std::uint32_t offsets,
-                               std::uint32_t of_my_rows, int slices) const {
+                               const word_of_masks& found, std::uint32_t panel, int slices) const {
     const std::uint32_t thread = threadIdx.x;
     // The next loads of this thread: pieces of some rows, for the first remaining offset.
     constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
     const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
     static_assert(block::slice * Columns / piece % threads == 0);
-    std::uint32_t left = offsets, used = offsets;
+    std::uint32_t left = found.offsets, used = found.offsets;
     const std::uint32_t* from_sources = sources + row;
     int slice = 0, slice_used = 0, there[of_thread];
     const T *from[of_thread], *from_weights = nullptr;
     block::add(
-        sums, memory, __popc(offsets) * slices,
+        sums, memory, __popc(found.offsets) * slices,
         [&](T* stage) {
           if (slice == 0) {
             ROOST_UNROLL
             for (int i = 0; i < of_thread; ++i) {
               const std::uint32_t source = from_sources[i * (threads / pieces)];
-              const bool one = source != row_of_none;
-              from[i] = input + std::size_t{one ? source : 0} * stride + at;
-              there[i] = one ? static_cast<int>(stride) - at : 0;
+              const bool exists = source != row_of_none;
+              from[i] = input + std::size_t{exists ? source : 0} * stride + at;
+              there[i] = exists ? static_cast<int>(stride) - at : 0;
             }
-            const std::uint32_t bit = word * 32 + first_of(left), k = map.turned ? map.volume - 1 - bit : bit;
+            const std::uint32_t bit = found.word * 32 + first_of(left),
+                                k = map.turned ? map.volume - 1 - bit : bit;
             from_weights =
                 weights + (std::size_t{k} * panels + panel) * padded_depth * Columns + thread * piece;
           }
@@ -414,7 +419,7 @@ struct convolve_rows {
           if (++slice == slices) slice = 0, left &= left - 1, from_sources += tile;
         },
         [&] {
-          const bool needed = (of_my_rows & used & (~used + 1)) != 0;
+          const bool needed = (found.of_my_rows & used & (~used + 1)) != 0;
           if (++slice_used == slices) slice_used = 0, used &= used - 1;
           return needed;
         });
@@ -423,11 +428,12 @@ struct convolve_rows {
   /// Writes a panel of columns of the tile's rows.
   __device__ void write(const typename block::sum* sums, const std::uint32_t* rows, std::uint32_t count,
                         std::uint32_t panel, std::uint32_t split) const {
-    const std::uint32_t begin = panel * Columns, here = smaller<std::uint32_t>(Columns, columns - begin);
+    const std::uint32_t begin = panel * Columns, width = smaller<std::uint32_t>(Columns, columns - begin);
     if (splits > 1) {
       auto* const to = sums_of_splits + split * map.outputs * columns + begin;
-      for (std::uint32_t i = threadIdx.x; i < count * here; i += threads)
-        to[std::size_t{rows[i / here]} * columns + i % here] = sums[i / here * block::sum_stride + i % here];
+      for (std::uint32_t i = threadIdx.x; i < count * width; i += threads)
+        to[std::size_t{rows[i / width]} * columns + i % width] =
+            sums[i / width * block::sum_stride + i % width];
       return;
     }
     const auto number = [&](std::uint32_t r, std::uint32_t c) {
@@ -437,7 +443,7 @@ struct convolve_rows {
     if (aligned_output) {
       for (std::uint32_t i = threadIdx.x; i < count * (Columns / piece); i += threads) {
         const std::uint32_t r = i / (Columns / piece), c = i % (Columns / piece) * piece;
-        if (c >= here) continue;
+        if (c >= width) continue;
         T numbers[piece];
         ROOST_UNROLL
         for (std::uint32_t j = 0; j < piece; ++j) numbers[j] = number(r, c + j);
@@ -446,8 +452,8 @@ struct convolve_rows {
         *reinterpret_cast<uint4*>(output + std::size_t{rows[r]} * columns + begin + c) = word;
       }
     } else {
-      for (std::uint32_t i = threadIdx.x; i < count * here; i += threads)
-        output[std::size_t{rows[i / here]} * columns + begin + i % here] = number(i / here, i % here);
+      for (std::uint32_t i = threadIdx.x; i < count * width; i += threads)
+        output[std::size_t{rows[i / width]} * columns + begin + i % width] = number(i / width, i % width);
     }
   }
 
@@ -500,10 +506,12 @@ struct add_weight_gradient_rows {
     auto* const counts = reinterpret_cast<std::uint32_t*>(scratch + block::bytes);
     std::uint32_t* const sources = counts + counts_size;
     std::uint32_t* const targets = sources + room;
+    const listed_pairs listed{counts, sources, targets};
 
-    const std::uint32_t out_begin = static_cast<std::uint32_t>(index % out_panels) * Columns,
-                        in_begin = static_cast<std::uint32_t>(index / out_panels % in_panels) * rows_of_tile,
-                        thread = threadIdx.x;
+    const panel_of_weights panel{
+        .out = static_cast<std::uint32_t>(index % out_panels) * Columns,
+        .in = static_cast<std::uint32_t>(index / out_panels % in_panels) * rows_of_tile};
+    const std::uint32_t thread = threadIdx.x;
     const std::size_t rest = index / out_panels / in_panels;
     // Teams that run at the same time read the same rows.
     const auto k = static_cast<std::uint32_t>(rest % map.volume),
@@ -515,10 +523,10 @@ struct add_weight_gradient_rows {
     typename block::product products;
     int held = 0;
     for (std::uint64_t o = outputs * part / parts; o < end; o += chunk) {
-      held = list_pairs(rows, o, end, counts, sources, targets, held);
+      held = list_pairs(rows, o, end, listed, held);
       const bool last = o + chunk >= end;
       const int steps = last ? (held + block::slice - 1) / block::slice : held / block::slice;
-      add_products(products, memory, steps, sources, targets, held, in_begin, out_begin);
+      add_products(products, memory, steps, listed, held, panel);
       const int done = smaller(steps * block::slice, held), over = held - done;
       std::uint32_t source = 0, target = 0;
       if (static_cast<int>(thread) < over) source = sources[done + thread], target = targets[done + thread];
@@ -527,17 +535,17 @@ struct add_weight_gradient_rows {
       held = over;
     }
 
-    const sum* const all = block::gather(products, memory);
+    const sum* const block_sums = block::gather(products, memory);
     const std::size_t first = (std::size_t{part} * map.volume + k) * in * out;
     for (std::uint32_t i = thread; i < rows_of_tile * Columns; i += threads) {
-      const std::uint32_t row = in_begin + i / Columns, column = out_begin + i % Columns;
+      const std::uint32_t row = panel.in + i / Columns, column = panel.out + i % Columns;
       if (row >= in || column >= out) continue;
-      const sum one = all[i / Columns * block::sum_stride + i % Columns];
+      const sum value = block_sums[i / Columns * block::sum_stride + i % Columns];
       const std::size_t to = first + std::size_t{row} * out + column;
       if (rounded != nullptr) {
-        rounded[to] = static_cast<T>(one);
+        rounded[to] = static_cast<T>(value);
       } else {
-        sums[to] = one;
+        sums[to] = value;
       }
     }
 #endif
@@ -545,22 +553,31 @@ struct add_weight_gradient_rows {
 
 #if ROOST_ON_DEVICE
  private:
+  /// In scratch memory.
+  struct listed_pairs {
+    std::uint32_t *counts, *sources, *targets;
+  };
+  /// The first row and column of the weights that a team sums.
+  struct panel_of_weights {
+    std::uint32_t out, in;
+  };
+
   /// Appends the pairs of the rows from `first` on, a chunk at most, to the `held` ones. Returns how many
   /// there are then.
   __device__ static int list_pairs(const std::uint32_t* rows, std::uint64_t first, std::uint64_t end,
-                                   std::uint32_t* counts, std::uint32_t* sources, std::uint32_t* targets,
-                                   int held) {
+                                   const listed_pairs& listed, int held) {
+    std::uint32_t* const counts = listed.counts;
     constexpr int warps = threads / 32;
     const std::uint32_t thread = threadIdx.x, lane = thread % 32;
-    std::uint32_t mine[each];
+    std::uint32_t own_sources[each];
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
       const std::uint64_t row = first + i * threads + thread;
-      mine[i] = row < end ? rows[row] : row_of_none;
+      own_sources[i] = row < end ? rows[row] : row_of_none;
     }
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
-      const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none);
+      const std::uint32_t there = __ballot_sync(~0u, own_sources[i] != row_of_none);
       if (lane == 0)
         counts[i * warps + static_cast<int>(thread / 32)] = static_cast<std::uint32_t>(__popc(there));
     }
@@ -579,13 +596,13 @@ struct add_weight_gradient_rows {
     __syncthreads();
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
-      const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none),
+      const std::uint32_t there = __ballot_sync(~0u, own_sources[i] != row_of_none),
                           at = static_cast<std::uint32_t>(held) +
                                counts[i * warps + static_cast<int>(thread / 32)] +
                                static_cast<std::uint32_t>(__popc(there & ((1u << lane) - 1)));
-      if (mine[i] == row_of_none) continue;
-      sources[at] = mine[i];
-      targets[at] = static_cast<std::uint32_t>(first + i * threads + thread);
+      if (own_sources[i] == row_of_none) continue;
+      listed.sources[at] = own_sources[i];
+      listed.targets[at] = static_cast<std::uint32_t>(first + i * threads + thread);
     }
     held += static_cast<int>(counts[chunk / 32]);
     __syncthreads();
@@ -594,18 +611,17 @@ struct add_weight_gradient_rows {
 
   /// Adds the products of the first pairs, a slice of them in each step.
   __device__ void add_products(typename block::product& products, T* memory, int steps,
-                               const std::uint32_t* sources, const std::uint32_t* targets, int held,
-                               std::uint32_t in_begin, std::uint32_t out_begin) const {
+                               const listed_pairs& listed, int held, const panel_of_weights& panel) const {
     int begin = 0;
     block::add(
         products, memory, steps,
         [&](T* stage) {
           fetch_rows<rows_of_tile>(
               [&](std::uint32_t row, std::uint32_t at) { return stage + block::left_index(row, at); },
-              sources + begin, held - begin, input, in_stride, in_begin);
+              listed.sources + begin, held - begin, input, in_stride, panel.in);
           fetch_rows<Columns>(
               [&](std::uint32_t row, std::uint32_t at) { return stage + block::turned_right_index(row, at); },
-              targets + begin, held - begin, gradient, out_stride, out_begin);
+              listed.targets + begin, held - begin, gradient, out_stride, panel.out);
           begin += block::slice;
         },
         [] { return true; });
@@ -621,10 +637,10 @@ struct add_weight_gradient_rows {
     for (int i = 0; i < block::slice * across / threads; ++i) {
       const int row = static_cast<int>(threadIdx.x) / across + i * (threads / across);
       const std::uint32_t at = threadIdx.x % across * piece;
-      const bool one = row < count;
+      const bool exists = row < count;
       fetch_piece(position(static_cast<std::uint32_t>(row), at),
-                  from + std::size_t{one ? listed[row] : 0} * stride + first + at,
-                  one && first + at < stride);
+                  from + std::size_t{exists ? listed[row] : 0} * stride + first + at,
+                  exists && first + at < stride);
     }
   }
 #endif
@@ -640,8 +656,8 @@ struct add_rows {
   Sum* sums;
 
   ROOST_FN void operator()(std::size_t i) const {
-    const std::size_t all = count != nullptr ? smaller<std::size_t>(*count, rows) : rows, c = i % columns,
-                      end = smaller(all, (i / columns + 1) * group);
+    const std::size_t row_count = count != nullptr ? smaller<std::size_t>(*count, rows) : rows,
+                      c = i % columns, end = smaller(row_count, (i / columns + 1) * group);
     Sum sum{};
     for (std::size_t row = i / columns * group; row < end; ++row)
       sum += static_cast<Sum>(numbers[row * columns + c]);
@@ -709,24 +725,25 @@ struct conv_backend<cuda> {
   }
 
   template <int Columns, bool Tensor, class T>
-  static void convolve(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
-                       std::uint64_t outputs, std::uint32_t depth, std::uint32_t columns, bool turned,
-                       const T* input, const T* weights, const T* bias, T* output) {
+  static void convolve(conv_width<Columns, Tensor>, const cuda& place, const conv_operands<T>& of) {
     using kernel_type = convolve_rows<T, Columns, Tensor>;
     constexpr std::uint32_t slice = kernel_type::slice;
+    const kernel_map_view& map = of.map;
+    const std::uint64_t outputs = of.outputs;
+    const std::uint32_t depth = of.depth, columns = of.columns;
     const std::uint32_t padded = ceil_div(depth, slice) * slice,
                         panels = ceil_div<std::uint32_t>(columns, Columns);
-    const padded_rows<T> rows(place, input, map.inputs, depth);
+    const padded_rows<T> rows(place, of.input, map.inputs, depth);
     array<T, cuda> packed;
-    const T* by = weights;
-    if (sizeof(T) == 2 || turned || padded != depth || columns != Columns || !aligned(weights, 0)) {
+    const T* by = of.weights;
+    if (sizeof(T) == 2 || of.turned || padded != depth || columns != Columns || !aligned(of.weights, 0)) {
       packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * Columns);
       const auto pack = [&](auto is_turned) {
-        const pack_for_cuda<T, Columns, Tensor, is_turned()> kernel{weights, depth,  padded,
-                                                                    columns, panels, packed.data()};
+        const pack_for_cuda<T, Columns, Tensor, is_turned()> kernel{of.weights, depth,  padded,
+                                                                    columns,    panels, packed.data()};
         place.for_each(kernel.size(map.volume), kernel);
       };
-      turned ? pack(std::true_type()) : pack(std::false_type());
+      of.turned ? pack(std::true_type()) : pack(std::false_type());
       by = packed.data();
     }
     // Few rows do not occupy a device, but their offsets may; the same on all devices.
@@ -737,23 +754,37 @@ struct conv_backend<cuda> {
     array<conv_sum<T>, cuda> sums;
     if (splits > 1) sums = array<conv_sum<T>, cuda>(place, splits * outputs * columns);
     place.launch(teams * splits, kernel_type::scratch_bytes(place.scratch_most()),
-                 kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
-                             rows.numbers, by, bias, output, splits, sums.data()});
+                 kernel_type{.map = map,
+                             .stride = rows.stride,
+                             .padded_depth = padded,
+                             .columns = columns,
+                             .panels = panels,
+                             .aligned_output = aligned(of.output, columns),
+                             .input = rows.numbers,
+                             .weights = by,
+                             .bias = of.bias,
+                             .output = of.output,
+                             .splits = splits,
+                             .sums_of_splits = sums.data()});
     if (splits == 1) return;
     const std::size_t size = outputs * columns;
-    place.for_each(size, add_parts<conv_sum<T>, T>{sums.data(), splits, size, output, columns,
-                                                   map.device_outputs, bias});
+    place.for_each(size, add_parts<conv_sum<T>, T>{.parts = sums.data(),
+                                                   .count = splits,
+                                                   .size = size,
+                                                   .result = of.output,
+                                                   .columns = columns,
+                                                   .rows = map.device_outputs,
+                                                   .bias = of.bias});
   }
 
   /// Result: of sums, or T.
   template <int Columns, bool Tensor, class T, class Result>
-  static void weight_gradient(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
-                              std::uint64_t outputs, const conv_channels& channels, const T* input,
-                              const T* gradient, Result* result) {
+  static void weight_gradient(conv_width<Columns, Tensor>, const cuda& place,
+                              const weight_gradient_operands<T, Result>& of) {
+    const kernel_map_view& map = of.map;
+    const conv_channels& channels = of.channels;
     if constexpr (Columns > 128) {
-      if (channels.out <= 128)
-        return weight_gradient(conv_width<128, Tensor>(), place, map, outputs, channels, input, gradient,
-                               result);
+      if (channels.out <= 128) return weight_gradient(conv_width<128, Tensor>(), place, of);
     }
     using kernel_type = add_weight_gradient_rows<T, Columns, Tensor>;
     const auto in = static_cast<std::uint32_t>(channels.in), out = static_cast<std::uint32_t>(channels.out),
@@ -762,32 +793,34 @@ struct conv_backend<cuda> {
     const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
                       size = std::size_t{map.volume} * in * out;
     // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
-    const auto parts = static_cast<std::uint32_t>(std::clamp<std::size_t>(
-        ceil_div<std::size_t>(1024, teams), 1, std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
-    const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
+    const auto parts = static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(ceil_div<std::size_t>(1024, teams), 1,
+                                std::max<std::size_t>(1, of.outputs / (2 * kernel_type::chunk))));
+    const padded_rows<T> in_rows(place, of.input, map.inputs, in),
+        out_rows(place, of.gradient, of.outputs, out);
     using sum = conv_sum<T>;
     array<sum, cuda> sums(place, parts != 1 ? parts * size : 0);
-    kernel_type run{map,
-                    in,
-                    out,
-                    in_panels,
-                    out_panels,
-                    parts,
-                    in_rows.stride,
-                    out_rows.stride,
-                    in_rows.numbers,
-                    out_rows.numbers,
-                    sums.data(),
-                    nullptr};
+    kernel_type run{.map = map,
+                    .in = in,
+                    .out = out,
+                    .in_panels = in_panels,
+                    .out_panels = out_panels,
+                    .parts = parts,
+                    .in_stride = in_rows.stride,
+                    .out_stride = out_rows.stride,
+                    .input = in_rows.numbers,
+                    .gradient = out_rows.numbers,
+                    .sums = sums.data(),
+                    .rounded = nullptr};
     if (parts == 1) {
       if constexpr (std::is_same_v<Result, sum>) {
-        run.sums = result;
+        run.sums = of.result;
       } else {
-        run.rounded = result;
+        run.rounded = of.result;
       }
     }
     place.launch(teams * parts, kernel_type::scratch_bytes(place.scratch_most()), run);
-    if (parts != 1) place.for_each(size, add_parts<sum, Result>{sums.data(), parts, size, result});
+    if (parts != 1) place.for_each(size, add_parts<sum, Result>{sums.data(), parts, size, of.result});
   }
 
   template <class T>

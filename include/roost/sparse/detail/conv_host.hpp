@@ -211,24 +211,39 @@ struct conv_backend<host> {
     f(conv_product<T, 16>());
   }
 
-  /// Turned: the gradient of the input.
   template <class Product, class T>
-  static void convolve(Product, const host& place, const kernel_map_view& map, std::uint64_t outputs,
-                       std::size_t depth, std::size_t columns, bool turned, const T* input, const T* weights,
-                       const T* bias, T* output) {
-    array<T, host> packed(place, map.volume * depth * Product::panels(columns) * Product::width);
-    place.launch(map.volume, 0, pack_weights<T, Product>{weights, depth, columns, turned, packed.data()});
-    const convolve_tile<T, Product> kernel{map, outputs, depth, columns, input, packed.data(), bias, output};
-    place.launch(ceil_div<std::size_t>(outputs, kernel.tile), kernel.scratch_bytes(), kernel);
+  static void convolve(Product, const host& place, const conv_operands<T>& rows) {
+    const std::size_t volume = rows.map.volume, depth = rows.depth, columns = rows.columns;
+    array<T, host> packed(place, volume * depth * Product::panels(columns) * Product::width);
+    place.launch(volume, 0,
+                 pack_weights<T, Product>{rows.weights, depth, columns, rows.turned, packed.data()});
+    const convolve_tile<T, Product> kernel{.map = rows.map,
+                                           .outputs = rows.outputs,
+                                           .depth = depth,
+                                           .columns = columns,
+                                           .input = rows.input,
+                                           .weights = packed.data(),
+                                           .bias = rows.bias,
+                                           .output = rows.output};
+    place.launch(ceil_div<std::size_t>(rows.outputs, kernel.tile), kernel.scratch_bytes(), kernel);
   }
 
-  template <class Product, class T>
-  static void weight_gradient(Product, const host& place, const kernel_map_view& map, std::uint64_t outputs,
-                              const conv_channels& channels, const T* input, const T* gradient, T* result) {
+  template <class Product, class T, class Result>
+  static void weight_gradient(Product, const host& place, const weight_gradient_operands<T, Result>& rows) {
     using kernel_type = add_weight_gradient<T, Product>;
+    const kernel_map_view& map = rows.map;
+    const conv_channels& channels = rows.channels;
+    Result* const result = rows.result;
     const std::size_t parts = kernel_type::parts_of(map.volume), teams = map.volume * parts,
                       out = channels.out;
-    kernel_type kernel{map, outputs, channels.in, out, parts, input, gradient, nullptr};
+    kernel_type kernel{.map = map,
+                       .outputs = rows.outputs,
+                       .in = channels.in,
+                       .out = out,
+                       .parts = parts,
+                       .input = rows.input,
+                       .gradient = rows.gradient,
+                       .sums = nullptr};
     const std::size_t row = kernel.row_size(), part_size = channels.in * row;
     array<T, host> sums(place, teams * part_size);
     kernel.sums = sums.data();

@@ -131,6 +131,13 @@ struct order_neighbours {
 
 enum class map_kind { submanifold, convolution, generative };
 
+/// The call that makes such a map.
+inline const char* call_of(map_kind kind) {
+  return kind == map_kind::submanifold   ? "roost::submanifold"
+         : kind == map_kind::convolution ? "roost::convolution"
+                                         : "roost::generative";
+}
+
 /// The sizes of a map's inputs and outputs, from where they are; null: 0.
 struct size_of_either {
   const std::uint64_t *inputs, *outputs;
@@ -167,16 +174,16 @@ class neighbour_table {
   neighbour_table() = default;
   /// `outputs`: null if the map makes them.
   neighbour_table(const Place& place, map_kind kind, const index_type& inputs, const index_type* outputs,
-                  const kernel_shape<D>& shape, const kernel_map_options<D>& options, const char* where)
+                  const kernel_shape<D>& shape, const kernel_map_options<D>& options)
       : kind_(kind), shape_(shape), options_(options) {
-    set_window(where);
+    set_window();
     fixed_ = inputs.capacity() != 0 && (kind == map_kind::submanifold || outputs == nullptr);
     if (outputs != nullptr) {
       make(place, inputs, *outputs);
       return;
     }
     if (fixed_ && options_.capacity == 0) options_.capacity = inputs.capacity();
-    if (!fixed_ && !inputs.empty()) check_outputs(inputs.bounds(), where);
+    if (!fixed_ && !inputs.empty()) check_outputs(inputs.bounds());
     made_.emplace();
     made_->table_.options_.rows_of_input = false;
     made_->table_.options_.capacity = fixed_ ? options_.capacity : 0;
@@ -302,9 +309,9 @@ class neighbour_table {
   friend class kernel_map<D, Place>;
 
   /// Chooses what the shape leaves open.
-  void set_window(const char* where) {
+  void set_window() {
     for (int& stride : shape_.stride) stride = stride == shape_.unset ? 1 : stride;
-    check_shape(shape_, kind_ != map_kind::submanifold, where);
+    check_shape(shape_, kind_ != map_kind::submanifold, call_of(kind_));
     for (std::size_t a = 0; a < D; ++a) {
       if (shape_.padding[a] == shape_.unset)
         shape_.padding[a] = shape_.dilation[a] * (shape_.size[a] - 1) / 2;
@@ -318,7 +325,7 @@ class neighbour_table {
   }
 
   /// Throws if coordinates of outputs might need more than 32 bits.
-  void check_outputs(const coordinate_box<D>& box, const char* where) const {
+  void check_outputs(const coordinate_box<D>& box) const {
     using limits = std::numeric_limits<std::int32_t>;
     for (int a = 0; a < D; ++a) {
       const std::int64_t reach = std::int64_t{window_.size[a] - 1} * window_.dilation[a];
@@ -335,7 +342,7 @@ class neighbour_table {
         high = std::min<std::int64_t>(high, options_.bounds->greatest.at[a]);
       }
       if (low < limits::min() || high > limits::max()) {
-        raise<invalid_argument>({where, ": outputs from ", low, " to ", high, " on axis ", a,
+        raise<invalid_argument>({call_of(kind_), ": outputs from ", low, " to ", high, " on axis ", a,
                                  "; coordinates have 32 bits: give options.bounds, or move the inputs"});
       }
     }
@@ -425,8 +432,13 @@ class neighbour_table {
       }
       const std::size_t groups = ceil_div<std::size_t>(outputs_most_, order_by_masks::group);
       const int bits = static_cast<int>(smaller(volume(), 32u));
-      order_by_masks sort{forward_.masks.data(), mask_words(),  bits,         {},
-                          sizes_.data() + 1,     outputs_most_, order_.data()};
+      order_by_masks sort{.masks = forward_.masks.data(),
+                          .words = mask_words(),
+                          .bits = bits,
+                          .digits = {},
+                          .count = sizes_.data() + 1,
+                          .most = outputs_most_,
+                          .order = order_.data()};
       std::iota(sort.digits, sort.digits + bits, std::uint8_t{0});
       std::stable_sort(sort.digits, sort.digits + bits, [&](std::uint8_t a, std::uint8_t b) {
         return distance_from_centre(a) < distance_from_centre(b);
@@ -458,14 +470,14 @@ class neighbour_table {
     array<std::uint64_t, Place> begins(place, volume() * chunks + 1);
     place.fill(begins.data() + volume() * chunks, 0, sizeof(std::uint64_t));
     const auto list = [&](auto writes) {
-      const group_pairs<writes()> run{forward_.output(mask_words()),
-                                      volume(),
-                                      sizes_.data() + 1,
-                                      chunks,
-                                      begins.data(),
-                                      input_rows_.size(),
-                                      input_rows_.data(),
-                                      output_rows_.data()};
+      const group_pairs<writes()> run{.map = forward_.output(mask_words()),
+                                      .volume = volume(),
+                                      .count = sizes_.data() + 1,
+                                      .chunks = chunks,
+                                      .pairs = begins.data(),
+                                      .most = input_rows_.size(),
+                                      .source_rows = input_rows_.data(),
+                                      .target_rows = output_rows_.data()};
       launch(place, ceil_div(chunks, chunks_of_team), run);
     };
     list(std::false_type());

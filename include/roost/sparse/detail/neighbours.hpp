@@ -88,25 +88,26 @@ struct look_up_neighbours {
     const std::uint64_t rows = *count;
     if (index * tile >= rows) return;
     for_each_of_tile(team, index, tile, rows, [&](std::uint64_t row) {
-      const coordinate<D> mine = targets[row];
+      const coordinate<D> target_voxel = targets[row];
       neighbour_writer write(target, row);
-      coordinate<D> query{mine.batch, {}};
-      walk<0>(mine, query, true, write);
+      coordinate<D> query{target_voxel.batch, {}};
+      walk<0>(target_voxel, query, true, write);
       write.end();
     });
   }
 
  private:
   template <int Axis>
-  ROOST_FN void walk(const coordinate<D>& mine, coordinate<D>& query, bool may_be,
+  ROOST_FN void walk(const coordinate<D>& target_voxel, coordinate<D>& query, bool may_be,
                      neighbour_writer& write) const {
     ROOST_ROLLED
     for (int k = 0; k < window.size[Axis]; ++k) {
-      const bool here = window.template source<Backward>(Axis, mine.at[Axis], k, query.at[Axis]) && may_be;
+      const bool may_exist =
+          window.template source<Backward>(Axis, target_voxel.at[Axis], k, query.at[Axis]) && may_be;
       if constexpr (Axis + 1 < D) {
-        walk<Axis + 1>(mine, query, here, write);
+        walk<Axis + 1>(target_voxel, query, may_exist, write);
       } else {
-        write.write(here ? source.find(query).value_or(std::uint32_t{row_of_none}) : row_of_none);
+        write.write(may_exist ? source.find(query).value_or(std::uint32_t{row_of_none}) : row_of_none);
       }
     }
   }
@@ -152,13 +153,13 @@ struct read_neighbours {
     const std::uint64_t rows = *count;
     if (index * tile >= rows) return;
     scratch_memory scratch_of_team(memory);
-    pieces mine = scratch(scratch_of_team);
-    mine.voxels += team.rank(), mine.first_row += team.rank();
+    pieces corner_rows = scratch(scratch_of_team);
+    corner_rows.voxels += team.rank(), corner_rows.first_row += team.rank();
     for_each_of_tile(team, index, tile, rows, [&](std::uint64_t row) {
       std::uint32_t inside[D];
-      find_corners(targets[row], mine, inside);
+      find_corners(targets[row], corner_rows, inside);
       neighbour_writer write(target, row);
-      walk<0>(mine, inside, 0, 0, write);
+      walk<0>(corner_rows, inside, 0, 0, write);
       write.end();
     });
   }
@@ -173,7 +174,8 @@ struct read_neighbours {
   }
 
   /// Looks up the blocks of a target's window; `inside`: where the window begins in the first block.
-  ROOST_FN void find_corners(const coordinate<D>& t, const pieces& mine, std::uint32_t (&inside)[D]) const {
+  ROOST_FN void find_corners(const coordinate<D>& t, const pieces& corner_rows,
+                             std::uint32_t (&inside)[D]) const {
     const block_table<D>& table = source.table;
     const grid<D>& grid = table.grid();
     std::int64_t block[D];  // the first on each axis
@@ -214,33 +216,33 @@ struct read_neighbours {
         if ((blocks >> position.block() & 1) != 0)
           found = load(table.blocks + first_block + bits_before(blocks, position.block()));
       }
-      mine.voxels[corner * workers()] = found.voxels;
-      mine.first_row[corner * workers()] = found.first_row;
+      corner_rows.voxels[corner * workers()] = found.voxels;
+      corner_rows.first_row[corner * workers()] = found.first_row;
     }
   }
 
   template <int Axis>
-  ROOST_FN void walk(const pieces& mine, const std::uint32_t (&inside)[D], std::uint32_t corner,
+  ROOST_FN void walk(const pieces& corner_rows, const std::uint32_t (&inside)[D], std::uint32_t corner,
                      std::uint32_t voxel, neighbour_writer& write) const {
     if constexpr (Size != 0) {
       ROOST_UNROLL
-      for (int k = 0; k < Size; ++k) step<Axis>(k, mine, inside, corner, voxel, write);
+      for (int k = 0; k < Size; ++k) step<Axis>(k, corner_rows, inside, corner, voxel, write);
     } else {
       ROOST_ROLLED
-      for (int k = 0; k < size(Axis); ++k) step<Axis>(k, mine, inside, corner, voxel, write);
+      for (int k = 0; k < size(Axis); ++k) step<Axis>(k, corner_rows, inside, corner, voxel, write);
     }
   }
   template <int Axis>
-  ROOST_FN void step(int k, const pieces& mine, const std::uint32_t (&inside)[D], std::uint32_t corner,
+  ROOST_FN void step(int k, const pieces& corner_rows, const std::uint32_t (&inside)[D], std::uint32_t corner,
                      std::uint32_t voxel, neighbour_writer& write) const {
     const std::uint32_t position = inside[Axis] + static_cast<std::uint32_t>(k * window.dilation[Axis]);
     corner |= position >> code::block_bits(Axis) << Axis;
     voxel |= code::code(Axis, position & (code::block_side(Axis) - 1));
     if constexpr (Axis + 1 < D) {
-      walk<Axis + 1>(mine, inside, corner, voxel, write);
+      walk<Axis + 1>(corner_rows, inside, corner, voxel, write);
     } else {
-      const std::uint64_t voxels = mine.voxels[corner * workers()];
-      const std::uint32_t rank = mine.first_row[corner * workers()] + bits_before(voxels, voxel);
+      const std::uint64_t voxels = corner_rows.voxels[corner * workers()];
+      const std::uint32_t rank = corner_rows.first_row[corner * workers()] + bits_before(voxels, voxel);
       write.write((voxels >> voxel & 1) != 0 ? source.row(rank) : row_of_none);
     }
   }
@@ -274,8 +276,9 @@ struct group_pairs {
           target_rows[begin + before] = static_cast<std::uint32_t>(row);
         });
       } else {
-        const std::uint32_t here = for_each_pair(team, chunk, k, [](std::uint64_t, std::uint32_t) {});
-        if (team.rank() % lanes == 0 && chunk < chunks) pairs[k * chunks + chunk] = here;
+        const std::uint32_t pairs_of_chunk =
+            for_each_pair(team, chunk, k, [](std::uint64_t, std::uint32_t) {});
+        if (team.rank() % lanes == 0 && chunk < chunks) pairs[k * chunks + chunk] = pairs_of_chunk;
       }
     }
   }
@@ -291,10 +294,10 @@ struct group_pairs {
     ROOST_ROLLED
     for (std::uint32_t i = lane; i < rows_of_chunk; i += Team::near_size) {
       const std::uint64_t row = chunk * rows_of_chunk + i;
-      const bool here = row < rows && map.has(offset, row);
-      const std::uint32_t all = team.ballot_near(here);
-      if (here) body(row, before + count_bits(all & ((1u << lane) - 1)));
-      before += count_bits(all);
+      const bool paired = row < rows && map.has(offset, row);
+      const std::uint32_t votes = team.ballot_near(paired);
+      if (paired) body(row, before + count_bits(votes & ((1u << lane) - 1)));
+      before += count_bits(votes);
     }
     return before;
   }
@@ -334,13 +337,13 @@ struct reached_voxels {
   reached_voxels(const coordinate<D>* from, const std::uint64_t* how_many, std::uint64_t room,
                  const detail::window<D>& shape, const coordinate_box<D>& box)
       : sources(from), count(how_many), most(room), window(shape), log2_candidates(0), bounds(box) {
-    std::uint32_t all = 1;
+    std::uint32_t product = 1;
     for (int a = 0; a < D; ++a) {
       const int of_stride = ceil_div(window.size[a], window.stride[a]);
       candidates[a] = static_cast<std::uint32_t>(steps(a) ? of_stride : window.size[a]);
-      all *= candidates[a];
+      product *= candidates[a];
     }
-    while (1u << log2_candidates < all) ++log2_candidates;
+    while (1u << log2_candidates < product) ++log2_candidates;
   }
 
   std::size_t size() const { return most << log2_candidates; }
@@ -351,7 +354,7 @@ struct reached_voxels {
     const coordinate<D> source = sources[number];
     auto rest = static_cast<std::uint32_t>(i) & ((1u << log2_candidates) - 1);
     result.batch = source.batch;
-    bool here = true;
+    bool is_reached = true;
     ROOST_UNROLL
     for (int a = 0; a < D; ++a) {
       int k = static_cast<int>(rest % candidates[a]);
@@ -360,16 +363,16 @@ struct reached_voxels {
         const std::int64_t x = std::int64_t{source.at[a]} + window.padding[a];
         k = static_cast<int>(x - window.divided(a, x) * window.stride[a]) + k * window.stride[a];
       }
-      here &= k < window.size[a] && window.template source<Backward>(a, source.at[a], k, result.at[a]);
+      is_reached &= k < window.size[a] && window.template source<Backward>(a, source.at[a], k, result.at[a]);
     }
-    return here && rest == 0 && contains(bounds, result);
+    return is_reached && rest == 0 && contains(bounds, result);
   }
 
   /// Whether the voxels that read a source fill a box, which its corners determine.
   ROOST_FN bool has_boxes() const {
-    bool all = true;
-    for (int a = 0; a < D; ++a) all &= window.dilation[a] == 1 || window.size[a] == 1;
-    return all;
+    bool fill_boxes = true;
+    for (int a = 0; a < D; ++a) fill_boxes &= window.dilation[a] == 1 || window.size[a] == 1;
+    return fill_boxes;
   }
   /// The box of the voxels that read source `number`; returns how many there are.
   ROOST_FN std::uint64_t box(std::uint64_t number, coordinate<D>& least, coordinate<D>& greatest) const {
@@ -425,8 +428,8 @@ struct wrong_neighbour {
   ROOST_FN bool operator()(std::size_t i) const {
     const std::uint64_t offset = i / rows, row = i % rows;
     const std::uint32_t source = map.rows[offset * map.stride + row];
-    const bool here = source != row_of_none;
-    return here != map.has(static_cast<std::uint32_t>(offset), row) || (here && source >= sources);
+    const bool exists = source != row_of_none;
+    return exists != map.has(static_cast<std::uint32_t>(offset), row) || (exists && source >= sources);
   }
 };
 

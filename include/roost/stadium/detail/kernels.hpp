@@ -139,17 +139,17 @@ struct move_keys_back {
   const region_sweep* regions;
   std::uint32_t* passed_slots;  // a bit for each slot: a key passes it
   ROOST_FN void operator()(std::size_t slot) const {
-    const auto here = table.cursor_at(slot);
-    if (regions[here.region].has_erased == 0 || !table.occupied_at(here)) return;
-    const std::uint32_t passed_by = table.walk_to(here, [&](const auto& earlier) {
-      if (table.erased_at(earlier) && table.move(here, earlier)) return false;
-      const std::size_t passed = slot - here.slot + earlier.slot;
+    const auto cursor = table.cursor_at(slot);
+    if (regions[cursor.region].has_erased == 0 || !table.occupied_at(cursor)) return;
+    const std::uint32_t passed_by = table.walk_to(cursor, [&](const auto& earlier) {
+      if (table.erased_at(earlier) && table.move(cursor, earlier)) return false;
+      const std::size_t passed = slot - cursor.slot + earlier.slot;
       const std::uint32_t bit = 1u << passed % 32;
       if ((shared_access::load(passed_slots + passed / 32) & bit) == 0)
         fetch_or(passed_slots[passed / 32], bit);
       return true;
     });
-    fetch_max(table.where().heads[here.region].longest, passed_by + 1);
+    fetch_max(table.where().heads[cursor.region].longest, passed_by + 1);
   }
 };
 
@@ -160,11 +160,11 @@ struct free_slots {
   const region_sweep* regions;
   const std::uint32_t* passed_slots;
   ROOST_FN void operator()(std::size_t slot) const {
-    const auto here = table.cursor_at(slot);
-    const region_sweep& region = regions[here.region];
+    const auto cursor = table.cursor_at(slot);
+    const region_sweep& region = regions[cursor.region];
     if (region.has_erased != 0 && region.passed == 0 && (passed_slots[slot / 32] >> slot % 32 & 1) == 0 &&
-        table.erased_at(here))
-      table.free(here);
+        table.erased_at(cursor))
+      table.free(cursor);
   }
 };
 

@@ -44,7 +44,7 @@ class stadium_table {
             plan_};
   }
   /// For bulk lookups.
-  reader_type lookups() const {
+  reader_type reader() const {
     auto where = ref().where();
     where.at_rest = known_.has_value();  // no ref for changes exists
     return {where, plan_};
@@ -102,8 +102,13 @@ class stadium_table {
     return regions_for(place, n, how, known_.has_value(), {.in = true, .out = false}, [&] {
       const std::size_t sample = smaller(n, stadium_tuning<Place>::far_sample), step = n / sample;
       using looks = may_be_present<reader_type, std::remove_const_t<decltype(sequence)>>;
-      return place.sum(sample, looks{lookups(), sequence, step}) * step;
+      return place.sum(sample, looks{reader(), sequence, step}) * step;
     });
+  }
+
+  template <class Queries>
+  auto lookups(const Place& place, const Queries& queries, const bulk_options& how) const {
+    return bulk_lookups(place, reader(), bytes(), how, regions_for(place, queries, how));
   }
 
   template <class Change, class Source>
@@ -123,9 +128,9 @@ class stadium_table {
     auto regions = regions_for(place, n, chosen, !grows, {.in = !is_empty, .out = true}, [&] { return n; });
     std::size_t first = 0;
     if (goes_by_region(how.path, regions.template pays<ref_type>(bytes(), n))) {
-      report.path = regions.way;
-      if (!put_by_region(place, source, regions, change, how, grows, first, report))
-        report.path = path::direct;
+      report.path = regions.path;
+      first = put_by_region(place, source, regions, insert_kind<Change>{change, grows}, how, report);
+      if (first < n) report.path = path::direct;
     }
     if (first < n)
       put(place, part_of<Source, all_wanted>{source, {}, first, n - first}, change, grows, report);
@@ -136,9 +141,9 @@ class stadium_table {
   template <class Keys>
   std::size_t erase(const Place& place, const Keys& keys, const bulk_options& how) {
     array<bool, Place> erased(place, keys.size());
-    const auto regions = regions_for(place, keys, how);
+    const bulk_lookups erasing(place, ref(), bytes(), how, regions_for(place, keys, how));
     const auto before = std::exchange(known_, std::nullopt);
-    probe_all(place, ref(), bytes(), keys, write_erased{erased.data()}, how, regions);
+    erasing.answer(keys, write_erased{erased.data()});
     return note_erased(before, place.sum(keys.size(), is_value<bool>{erased.data(), true}));
   }
   template <class F>
@@ -152,9 +157,10 @@ class stadium_table {
                   const bulk_options& how) {
     forget();
     // Never streamed, whatever `how` says: inserts could not continue beyond a part.
-    const auto regions = regions_for(place, operations.size(), {.path = path::regional}, false, {},
-                                     [] { return std::size_t{0}; });
-    return probe_all(place, ref(), bytes(), operations, write_operation_result<Value>{results}, how, regions);
+    auto regions = regions_for(place, operations.size(), {.path = path::regional}, false, {},
+                               [] { return std::size_t{0}; });
+    return bulk_lookups(place, ref(), bytes(), how, std::move(regions))
+        .answer(operations, write_operation_result<Value>{results});
   }
 
   void rehash(const Place& place, std::size_t n) {
@@ -199,6 +205,7 @@ class stadium_table {
 
  private:
   friend struct stadium_file<Key, Value, Place>;
+  template <class, class>
   friend struct tile_inserter;
   using some_items = part_of<const item*, all_wanted>;
 
@@ -318,7 +325,7 @@ class stadium_table {
     for (;;) {
       const bool once = grows && !Change::repeatable;  // changes that must not be repeated
       array<item, Place> left(place, once ? source.size() : 0);
-      const auto sum = tile_inserter::run(place, *this, source, change, grows, left, report);
+      const auto sum = tile_inserter{place, *this, grows, report}.run(source, change, left);
       if (sum.left == 0) return;
       if (!grows) {
         report.full += sum.left;
@@ -331,35 +338,42 @@ class stadium_table {
     }
   }
 
-  /// Inserts the pairs of a source from `first` on, region by region, and advances `first`. False if memory
-  /// ran out for a path that was chosen automatically: then the direct path, which needs none, continues.
+  /// What an insert does to present keys, and whether the map grows meanwhile.
+  template <class Change>
+  struct insert_kind {
+    const Change& change;
+    bool grows;
+  };
+
+  /// Inserts the pairs of a source, region by region. Returns how many of its first pairs it has inserted:
+  /// not all if memory ran out for a path that was chosen automatically; then the direct path, which needs
+  /// none, continues.
   template <class Change, class Source>
-  bool put_by_region(const Place& place, const Source& source, stadium_regions<Place>& regions,
-                     const Change& change, const bulk_options& how, bool grows, std::size_t& first,
-                     insert_report& report) {
+  std::size_t put_by_region(const Place& place, const Source& source, stadium_regions<Place>& regions,
+                            const insert_kind<Change>& kind, const bulk_options& how, insert_report& report) {
     const std::size_t n = source.size();
     const auto plan = regions.plan(bytes(), n, 2 * sizeof(item), how);
+    std::size_t first = 0;
     bool begun = false;
     try {
       for (; first < n; first += plan.chunk) {
         begun = false;
-        partitioner<Place, item> partitioner(place, plan.regions, room::exact, nullptr);
+        partitioner<Place, item> partitioner(place, plan.regions);
         const auto parts =
             partitioner.run(part_of<Source, all_wanted>{source, {}, first, smaller(plan.chunk, n - first)},
                             ref().hash_order(plan.regions));
         if (regions.streams()) {
-          put_streamed(place, parts, regions, change, report, begun);
+          put_streamed(place, parts, regions, kind.change, report, begun);
           regions.copies({.in = true, .out = true});
         } else {
           begun = true;
-          put(place, some_items{parts.items(), {}, 0, parts.extent()}, change, grows, report);
+          put(place, some_items{parts.items(), {}, 0, parts.extent()}, kind.change, kind.grows, report);
         }
       }
     } catch (const out_of_memory&) {
       if (how.path != path::automatic || begun) throw;
-      return false;
     }
-    return true;
+    return first;
   }
 
   /// Inserts partitioned pairs part by part, while the bodies of the part are in memory of the place. The

@@ -127,7 +127,7 @@ struct staged_copies {
 template <class Place>
 class stadium_regions : public all_regions<Place> {
  public:
-  path way = path::regional;
+  roost::path path = roost::path::regional;
 
   /// `far`: random accesses would be slow.
   explicit stadium_regions(bool far) : far_(far) {}
@@ -135,7 +135,7 @@ class stadium_regions : public all_regions<Place> {
   /// One part at a time, of a table with at least one body in host memory. Throws out_of_memory.
   stadium_regions(const Place& place, const ticket_board::plan& plan, std::uint64_t near_slots,
                   std::size_t item_bytes, staged_copies copies)
-      : way(path::streamed),
+      : path(roost::path::streamed),
         far_(true),
         parts_(staged_parts(plan, near_slots, item_bytes)),
         part_slots_(plan.slots() / parts_),

@@ -55,8 +55,7 @@ struct shared_bytes {
   static constexpr std::size_t piece = 16;
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
 
-  /// Large values are copied part by part: they do not fit in registers, and a compiler takes minutes for
-  /// code without a loop.
+  /// Large values are copied part by part: unrolled code would spill registers and take minutes to compile.
   static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
   template <class F>
   ROOST_FN static void for_each_part(const F& f) {
@@ -252,12 +251,12 @@ struct ticket_board {
     return p.template of_regions<Place>(regions);
   }
 
-  /// Which other threads run concurrently: any,
+  /// Any other threads may run.
   struct among_all {
     static constexpr bool reuses = false;
     static constexpr std::uint32_t no_room = region_head::used_up;
   };
-  /// or only those of the same bulk insert, which may use slots of erased keys.
+  /// Only threads of the same bulk insert run; they may reuse slots of erased keys.
   struct among_inserts {
     static constexpr bool reuses = true;
     static constexpr std::uint32_t no_room = region_head::packed;
@@ -298,10 +297,10 @@ class ticket_board::reader {
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const {
     found<Value> result;
-    const hashes mine = hashes_of(key);
-    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
+    const hashes hash = hashes_of(key);
+    follow(cursor_of(hash), [&](const cursor& cursor, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
-      return ticket == mine.ticket && read(here, key, mine, result);
+      return ticket == hash.ticket && read(cursor, key, hash, result);
     });
     return result;
   }
@@ -316,9 +315,9 @@ class ticket_board::reader {
   /// Prefetches a key's first ticket and body. Does nothing on a GPU, where other threads hide the latency.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
 #if !ROOST_ON_DEVICE
-    const cursor position = cursor_of(hashes_of(key));
-    __builtin_prefetch(word_at(position));
-    __builtin_prefetch(body_at(position));
+    const auto cursor = cursor_of(hashes_of(key));
+    __builtin_prefetch(word_at(cursor));
+    __builtin_prefetch(body_at(cursor));
 #endif
   }
 
@@ -330,7 +329,7 @@ class ticket_board::reader {
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
     std::uint64_t result = no_slot;
-    look(key, [&](const cursor& here) { result = slot_at(here); });
+    look(key, [&](const cursor& cursor) { result = slot_at(cursor); });
     return result;
   }
 
@@ -347,18 +346,18 @@ class ticket_board::reader {
   }
   /// True if the key is present, and sometimes if it is absent: the answer of the tickets alone.
   ROOST_FN bool may_contain(const Key& key) const {
-    const hashes mine = hashes_of(key);
+    const hashes hash = hashes_of(key);
     bool result = false;
-    follow(cursor_of(mine), [&](const cursor&, std::uint64_t ticket) {
-      result = ticket == mine.ticket;
+    follow(cursor_of(hash), [&](const cursor&, std::uint64_t ticket) {
+      result = ticket == hash.ticket;
       return result || never_used(ticket);
     });
     return result;
   }
   /// How many tickets a lookup of this key reads; 0 if the key is absent.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    const cost it = cost_of(key);
-    return it.found ? static_cast<std::uint32_t>(it.tickets) : 0;
+    const cost lookup_cost = cost_of(key);
+    return lookup_cost.found ? static_cast<std::uint32_t>(lookup_cost.tickets) : 0;
   }
 
   ROOST_FN bool occupied(std::uint64_t slot) const { return occupied_at(cursor_at(slot)); }
@@ -369,12 +368,12 @@ class ticket_board::reader {
   /// threads change concurrently.
   template <class F>
   ROOST_FN void visit(std::uint64_t slot, const F& f) const {
-    const cursor here = cursor_at(slot);
-    if (!is_there(ticket_at(here))) return;
-    observe(here);
-    const Key key = key_of(body_at(here));
+    const auto cursor = cursor_at(slot);
+    if (!is_there(ticket_at(cursor))) return;
+    observe(cursor);
+    const Key key = key_of(body_at(cursor));
     found<Value> value;
-    if (read(here, key, hashes_of(key), value) && value) f(key, *value);
+    if (read(cursor, key, hashes_of(key), value) && value) f(key, *value);
   }
   ROOST_FN const plan& geometry() const { return plan_; }
   ROOST_FN const memory& where() const { return memory_; }
@@ -392,7 +391,7 @@ class ticket_board::reader {
     return {first, second, second << 2 & plan_.tickets.mask()};
   }
 
-  /// A position in a key's probe sequence.
+  /// The state of a key's probing.
   struct cursor {
     std::uint32_t home, region;
     std::uint32_t distance;       // from home, in regions
@@ -400,54 +399,61 @@ class ticket_board::reader {
     std::uint32_t slot;           // in the region
     std::uint32_t step;           // slots passed in this region
   };
-  ROOST_FN cursor cursor_of(const hashes& mine) const {
-    const auto region = split_hash(mine.first, plan_.regions);
+  ROOST_FN cursor cursor_of(const hashes& hash) const {
+    const auto region = split_hash(hash.first, plan_.regions);
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
-    const auto stride = static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit) + 1;
-    return {home, home, 0, start, stride, start, 0};
+    const auto stride = static_cast<std::uint32_t>(split_hash(hash.second, plan_.region_slots - 1).digit) + 1;
+    return {.home = home,
+            .region = home,
+            .distance = 0,
+            .start = start,
+            .stride = stride,
+            .slot = start,
+            .step = 0};
   }
-  ROOST_FN void pass(cursor& position) const {
-    position.slot += position.stride;
-    if (position.slot >= plan_.region_slots) position.slot -= plan_.region_slots;
-    ++position.step;
+  ROOST_FN void pass(cursor& cursor) const {
+    cursor.slot += cursor.stride;
+    if (cursor.slot >= plan_.region_slots) cursor.slot -= plan_.region_slots;
+    ++cursor.step;
   }
-  ROOST_FN void leave_region(cursor& position) const {
-    position.region = position.region + 1 == plan_.regions ? 0 : position.region + 1;
-    ++position.distance;
-    position.slot = position.start;
-    position.step = 0;
+  ROOST_FN void leave_region(cursor& cursor) const {
+    cursor.region = cursor.region + 1 == plan_.regions ? 0 : cursor.region + 1;
+    ++cursor.distance;
+    cursor.slot = cursor.start;
+    cursor.step = 0;
   }
 
   /// Slots of a region that are probed before a check whether more can follow.
   static constexpr std::uint32_t patience = 16;
 
-  /// Follows a key's probe sequence until see(here, ticket) returns true, or the key cannot be further along.
+  /// Follows a key's probe sequence until see(cursor, ticket) returns true, or the key cannot be further
+  /// along.
   template <class See>
-  ROOST_FN void follow(cursor position, const See& see) const {
+  ROOST_FN void follow(cursor cursor, const See& see) const {
     for (;;) {
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
-      for (; position.step < bound ||
-             position.step < (bound = shared::load(&memory_.heads[position.region].longest));
-           pass(position)) {
-        if (see(position, ticket_at(position))) return;
+      for (;
+           cursor.step < bound || cursor.step < (bound = shared::load(&memory_.heads[cursor.region].longest));
+           pass(cursor)) {
+        if (see(cursor, ticket_at(cursor))) return;
       }
-      if (position.distance >= shared::load(&memory_.heads[position.home].far)) return;
-      leave_region(position);
+      if (cursor.distance >= shared::load(&memory_.heads[cursor.home].far)) return;
+      leave_region(cursor);
     }
   }
 
-  /// Calls on_hit(here) at the position of a key.
+  /// Calls on_hit(cursor) where a key is.
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
-    const hashes mine = hashes_of(key);
-    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
+    const hashes hash = hashes_of(key);
+    follow(cursor_of(hash), [&](const cursor& cursor, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
-      if (ticket != mine.ticket) return false;
+      if (ticket != hash.ticket) return false;
       if (counted != nullptr) ++counted->bodies;
-      if (!holds(here, key)) return false;
-      on_hit(here);
+      if (!holds(cursor, key)) return false;
+      on_hit(cursor);
       return true;
     });
   }
@@ -458,36 +464,35 @@ class ticket_board::reader {
   ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
   ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
 
-  ROOST_FN std::uint64_t* word_at(const cursor& position) const {
-    return memory_.words + std::uint64_t{position.region} * plan_.region_words +
-           plan_.tickets.word_of(position.slot);
+  ROOST_FN std::uint64_t* word_at(const cursor& cursor) const {
+    return memory_.words + std::uint64_t{cursor.region} * plan_.region_words +
+           plan_.tickets.word_of(cursor.slot);
   }
   /// The lowest bit of a ticket in its word.
-  ROOST_FN std::uint32_t bit_of(const cursor& position) const {
-    return (position.slot - plan_.tickets.word_of(position.slot) * plan_.tickets.per_word) *
-           plan_.tickets.width;
+  ROOST_FN std::uint32_t bit_of(const cursor& cursor) const {
+    return (cursor.slot - plan_.tickets.word_of(cursor.slot) * plan_.tickets.per_word) * plan_.tickets.width;
   }
-  ROOST_FN std::uint64_t ticket_at(const cursor& position) const {
-    return shared::load(word_at(position)) >> bit_of(position) & plan_.tickets.mask();
+  ROOST_FN std::uint64_t ticket_at(const cursor& cursor) const {
+    return shared::load(word_at(cursor)) >> bit_of(cursor) & plan_.tickets.mask();
   }
-  ROOST_FN std::uint64_t slot_at(const cursor& position) const {
-    return std::uint64_t{position.region} * plan_.region_slots + position.slot;
+  ROOST_FN std::uint64_t slot_at(const cursor& cursor) const {
+    return std::uint64_t{cursor.region} * plan_.region_slots + cursor.slot;
   }
-  ROOST_FN bool occupied_at(const cursor& here) const { return is_there(ticket_at(here)); }
-  ROOST_FN bool erased_at(const cursor& here) const { return is_erased(ticket_at(here)); }
+  ROOST_FN bool occupied_at(const cursor& cursor) const { return is_there(ticket_at(cursor)); }
+  ROOST_FN bool erased_at(const cursor& cursor) const { return is_erased(ticket_at(cursor)); }
   ROOST_FN cursor cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
     const auto rest = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
-    return {0, region, 0, 0, 0, rest, 0};
+    return {.home = 0, .region = region, .distance = 0, .start = 0, .stride = 0, .slot = rest, .step = 0};
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
     if (slot - memory_.staged_first < memory_.staged_slots)
       return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
-  ROOST_FN item* body_at(const cursor& position) const { return body_of_slot(slot_at(position)); }
-  ROOST_FN std::uint32_t* guard_of(const hashes& mine) const {
-    return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
+  ROOST_FN item* body_at(const cursor& cursor) const { return body_of_slot(slot_at(cursor)); }
+  ROOST_FN std::uint32_t* guard_of(const hashes& hash) const {
+    return memory_.guards + (static_cast<std::uint32_t>(hash.second >> 8) & (plan_.guards - 1));
   }
 
   // Bodies. During a read, other threads may write only to the value.
@@ -536,50 +541,50 @@ class ticket_board::reader {
   }
 
   /// Whether the body of a slot that has one has a given key.
-  ROOST_FN bool holds(const cursor& here, const Key& key) const {
-    observe(here);
-    return same_key(key_of(body_at(here)), key);
+  ROOST_FN bool holds(const cursor& cursor, const Key& key) const {
+    observe(cursor);
+    return same_key(key_of(body_at(cursor)), key);
   }
 
   /// Orders reading a ticket before reading its body. A second load with acquire order is cheaper than
   /// acquire loads of every ticket, or a fence.
-  ROOST_FN void observe(const cursor& here) const {
-    if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(here)));
+  ROOST_FN void observe(const cursor& cursor) const {
+    if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(cursor)));
   }
 
   /// Whether a slot belongs to the key; if so, also its value, or nothing if the key has been erased since. A
   /// value of one word is right as read if the key is still present then; larger values need the guard.
-  ROOST_FN bool read(const cursor& here, const Key& key, const hashes& mine, found<Value>& result) const {
+  ROOST_FN bool read(const cursor& cursor, const Key& key, const hashes& hash, found<Value>& result) const {
     Value value;
     if (memory_.at_rest) {
-      if (!load_if_of(body_at(here), key, value)) return false;
+      if (!load_if_of(body_at(cursor), key, value)) return false;
       result = found<Value>(value);
       return true;
     }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
-      observe(here);
-      if (!load_if_of<true>(body_at(here), key, value)) return false;
-      if (ticket_at(here) == mine.ticket) result = found<Value>(value);
+      observe(cursor);
+      if (!load_if_of<true>(body_at(cursor), key, value)) return false;
+      if (ticket_at(cursor) == hash.ticket) result = found<Value>(value);
       return true;
     }
-    std::uint32_t* const guard = guard_of(mine);
-    const item* const position = body_at(here);
+    std::uint32_t* const guard = guard_of(hash);
+    const item* const stored = body_at(cursor);
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
       const std::uint32_t before = shared::load(guard);
-      detail::observe(position);  // the body to which ticket and guard refer
-      if (!load_if_of(position, key, value)) return false;
-      detail::observe(position);  // later reads are after it
+      detail::observe(stored);  // the body to which ticket and guard refer
+      if (!load_if_of(stored, key, value)) return false;
+      detail::observe(stored);  // later reads are after it
       if (before % 2 == 0 && shared::load(guard) == before) {
         result = found<Value>(value);
         return true;
       }
       // If writers leave no gap, a reader waits for its turn like a writer.
       const auto take_value = [&] {
-        if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(position));
+        if (ticket_at(cursor) == hash.ticket) result = found<Value>(value_of(stored));
       };
       if (pause > 4096 && hold(guard, take_value)) return true;
       shared::wait(pause);
-      if (ticket_at(here) != mine.ticket) return true;
+      if (ticket_at(cursor) != hash.ticket) return true;
     }
   }
 
@@ -642,10 +647,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Erases a key; false if it is absent. Its slot is available to this key only, until the next bulk insert.
   ROOST_FN bool erase(const Key& key) const {
     bool result = false;
-    look(key, [&](const cursor& here) {
-      const std::uint32_t bit = bit_of(here);
-      result = (detail::fetch_or(*word_at(here), shape::available << bit) >> bit & shape::available) == 0;
-      auto& flags = memory_.heads[here.region].flags;
+    look(key, [&](const cursor& cursor) {
+      const std::uint32_t bit = bit_of(cursor);
+      result = (detail::fetch_or(*word_at(cursor), shape::available << bit) >> bit & shape::available) == 0;
+      auto& flags = memory_.heads[cursor.region].flags;
       if (result && (shared::load(&flags) & region_head::packed) != 0)
         detail::fetch_and(flags, ~std::uint32_t{region_head::packed});
     });
@@ -686,16 +691,16 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// The one insert.
   template <class Mode, class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    const hashes mine = hashes_of(key);
-    if (stays<Mode>() && !is_staged(cursor_of(mine).home)) return insertion::full;
+    const hashes hash = hashes_of(key);
+    if (stays<Mode>() && !is_staged(cursor_of(hash).home)) return insertion::full;
     if constexpr (!Change::searches) {  // reads no body
-      return settle<Mode, Mode::reuses>(cursor_of(mine), mine, key, value);
+      return settle<Mode, Mode::reuses>(cursor_of(hash), hash, key, value);
     } else {
-      std::uint32_t* const guard = guard_of(mine);
+      std::uint32_t* const guard = guard_of(hash);
       insertion what = insertion::full;
-      if (stays<Mode>() && shared::load(&memory_.heads[cursor_of(mine).home].far) != 0) return what;
+      if (stays<Mode>() && shared::load(&memory_.heads[cursor_of(hash).home].far) != 0) return what;
       for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
-        if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
+        if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, hash, change); })) return what;
         if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not wait
         shared::wait(pause);
       }
@@ -707,12 +712,12 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN cursor first_step(const Key& key) const { return cursor_of(hashes_of(key)); }
   /// Tries the next slot of a probe sequence: true if it is now reserved, or if the whole table has no slot.
   template <class Mode>
-  ROOST_FN bool reserve(cursor& position) const {
-    return reserve<Mode>(position, reserved());
+  ROOST_FN bool reserve(cursor& cursor) const {
+    return reserve<Mode>(cursor, reserved());
   }
   /// Stores the pair in the slot that reserve() has found.
-  ROOST_FN insertion fill(const cursor& position, const Key& key, const Value& value) const {
-    return fill(position, hashes_of(key), key, value);
+  ROOST_FN insertion fill(const cursor& cursor, const Key& key, const Value& value) const {
+    return fill(cursor, hashes_of(key), key, value);
   }
 
   // The building blocks of a sweep, during which nothing else may run.
@@ -723,10 +728,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   template <class Visit>
   ROOST_FN std::uint32_t walk_to(const cursor& last, const Visit& visit) const {
     observe(last);
-    cursor here = cursor_of(hashes_of(base::key_of(body_at(last))));
-    here.region = last.region;
-    while (here.slot != last.slot && here.step < plan_.region_slots && visit(here)) pass(here);
-    return here.step;
+    auto cursor = cursor_of(hashes_of(base::key_of(body_at(last))));
+    cursor.region = last.region;
+    while (cursor.slot != last.slot && cursor.step < plan_.region_slots && visit(cursor)) pass(cursor);
+    return cursor.step;
   }
   /// Moves the body of a slot to the slot of an erased key; false if another thread was faster.
   ROOST_FN bool move(const cursor& source, const cursor& target) const {
@@ -760,33 +765,33 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <class Mode, class Change>
-  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine,
+  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& hash,
                                  const Change& change) const {
     bool present = false, own = false, room = false;
-    cursor target = cursor_of(mine);
-    follow(target, [&](const cursor& here, std::uint64_t ticket) {
+    cursor target = cursor_of(hash);
+    follow(target, [&](const cursor& cursor, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
-        if (!room) target = here;
+        if (!room) target = cursor;
         room = true;
         return true;
       }
-      if (ticket == mine.ticket && holds(here, key)) {
-        change.change(body_at(here), value);
+      if (ticket == hash.ticket && holds(cursor, key)) {
+        change.change(body_at(cursor), value);
         present = true;
         return true;
       }
       if (!room && base::is_erased(ticket)) {
-        own = !Mode::reuses && ticket == (mine.ticket | shape::available) && holds(here, key);
+        own = !Mode::reuses && ticket == (hash.ticket | shape::available) && holds(cursor, key);
         room = own || Mode::reuses;
-        if (room) target = here;
+        if (room) target = cursor;
       }
       return false;
     });
     if (present) return insertion::present;
     if (!own) {
-      const insertion what = settle<Mode>(room ? target : cursor_of(mine), mine, key, value);
+      const insertion what = settle<Mode>(room ? target : cursor_of(hash), hash, key, value);
       // If other threads were faster, earlier slots may be available that were skipped: then start again.
-      return what == insertion::full && room ? settle<Mode>(cursor_of(mine), mine, key, value) : what;
+      return what == insertion::full && room ? settle<Mode>(cursor_of(hash), hash, key, value) : what;
     }
     item* const body = body_at(target);
     store_value(body, value);
@@ -794,13 +799,13 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return insertion::inserted;
   }
 
-  /// Stores a pair in the first available slot of its key's probe sequence, from `position` on. At once: the
+  /// Stores a pair in the first available slot of its key's probe sequence, from `cursor` on. At once: the
   /// ticket announces the body before it is written, since no thread reads bodies.
   template <class Mode, bool AtOnce = false>
-  ROOST_FN insertion settle(cursor position, const hashes& mine, const Key& key, const Value& value) const {
-    while (!reserve<Mode>(position, AtOnce ? mine.ticket : reserved())) {
+  ROOST_FN insertion settle(cursor cursor, const hashes& hash, const Key& key, const Value& value) const {
+    while (!reserve<Mode>(cursor, AtOnce ? hash.ticket : reserved())) {
     }
-    return fill<AtOnce>(position, mine, key, value);
+    return fill<AtOnce>(cursor, hash, key, value);
   }
 
   /// A ticket that has no body and info bits yet; announce() clears its bits.
@@ -816,20 +821,20 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <class Mode>
-  ROOST_FN bool reserve(cursor& position, std::uint64_t ticket) const {
-    if (position.distance == plan_.regions) return true;
-    const taking now = take<Mode>(position, ticket);
+  ROOST_FN bool reserve(cursor& cursor, std::uint64_t ticket) const {
+    if (cursor.distance == plan_.regions) return true;
+    const taking now = take<Mode>(cursor, ticket);
     if (now.is_available) return now.is_done;
-    pass(position);
-    const bool all_seen = position.step == plan_.region_slots;
-    if (!all_seen && position.step % base::patience != 0) return false;
-    auto& flags = memory_.heads[position.region].flags;
+    pass(cursor);
+    const bool all_seen = cursor.step == plan_.region_slots;
+    if (!all_seen && cursor.step % base::patience != 0) return false;
+    auto& flags = memory_.heads[cursor.region].flags;
     if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
     if (all_seen || (shared::load(&flags) & Mode::no_room) != 0) {
       do {
-        stays<Mode>() ? static_cast<void>(position.distance = plan_.regions) : leave_region(position);
-      } while (position.distance < plan_.regions &&
-               (shared::load(&memory_.heads[position.region].flags) & Mode::no_room) != 0);
+        stays<Mode>() ? static_cast<void>(cursor.distance = plan_.regions) : leave_region(cursor);
+      } while (cursor.distance < plan_.regions &&
+               (shared::load(&memory_.heads[cursor.region].flags) & Mode::no_room) != 0);
     }
     return false;
   }
@@ -841,9 +846,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     bool is_done;  // if false although the slot is available: another ticket in the same word has changed
   };
   template <class Mode>
-  ROOST_FN taking take(const cursor& position, std::uint64_t ticket) const {
-    std::uint64_t* const word = word_at(position);
-    const std::uint32_t bit = bit_of(position);
+  ROOST_FN taking take(const cursor& cursor, std::uint64_t ticket) const {
+    std::uint64_t* const word = word_at(cursor);
+    const std::uint32_t bit = bit_of(cursor);
     const std::uint64_t seen = shared::load(word);
     const std::uint64_t next = (seen & ~(plan_.tickets.mask() << bit)) | ticket << bit;
     const bool is_available =
@@ -852,22 +857,22 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <bool Announced = false>
-  ROOST_FN insertion fill(const cursor& position, const hashes& mine, const Key& key,
+  ROOST_FN insertion fill(const cursor& cursor, const hashes& hash, const Key& key,
                           const Value& value) const {
-    if (position.distance == plan_.regions) return insertion::full;
-    item* const target = body_at(position);
+    if (cursor.distance == plan_.regions) return insertion::full;
+    item* const target = body_at(cursor);
     write_body(target, item{key, value});
-    if (position.step >= base::patience)
-      detail::fetch_max(memory_.heads[position.region].longest, position.step + 1);
-    if (position.distance != 0) detail::fetch_max(memory_.heads[position.home].far, position.distance);
-    if (!Announced) announce(position, mine.ticket);
+    if (cursor.step >= base::patience)
+      detail::fetch_max(memory_.heads[cursor.region].longest, cursor.step + 1);
+    if (cursor.distance != 0) detail::fetch_max(memory_.heads[cursor.home].far, cursor.distance);
+    if (!Announced) announce(cursor, hash.ticket);
     return insertion::inserted;
   }
 
   /// Announces the body of a reserved slot.
-  ROOST_FN void announce(const cursor& position, std::uint64_t ticket) const {
+  ROOST_FN void announce(const cursor& cursor, std::uint64_t ticket) const {
     const std::uint64_t cleared = ~ticket & plan_.tickets.mask() & ~shape::available;
-    shared::clear_release(word_at(position), cleared << bit_of(position));
+    shared::clear_release(word_at(cursor), cleared << bit_of(cursor));
   }
 
   /// Writes a body that no other thread sees yet. 16 bytes at a time if the type allows it: a write to host

@@ -1,0 +1,334 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "roost/detail/place/sequence.hpp"
+#include "roost/detail/place/tuning.hpp"
+
+// Every choice of an algorithm by group_by, unique, two_way_index, frozen_multimap and the joins. A caller
+// states its facts, takes the step that is chosen, adds what it has learnt and asks again, until a step
+// succeeds. No step is chosen again after it has failed, so each such loop ends. tests/core/choose_test.cpp
+// walks a grid of facts and compares the steps with choices.txt.
+//
+// Figures are medians of calls on one H200 or H100, on the host those of two threads of a shared AMD EPYC,
+// all of 2026-11-23 to 2026-11-26; docs/performance.md has the tables and the commands.
+
+namespace roost::detail {
+
+/// The most keys of a batch: 32 bits number them, and one number is none.
+inline constexpr std::size_t batch_most = ~std::uint32_t{0} - std::size_t{1};
+
+/// What a sample of group_tuning::sample rows has shown.
+struct sample_facts {
+  std::uint32_t copies = 0;    // rows whose key an earlier row has
+  std::uint32_t pairs = 0;     // of rows with the same key, which is not frequent
+  std::uint32_t frequent = 0;  // keys
+};
+
+/// What is known of a batch when the next step is chosen.
+struct batch_facts {
+  std::size_t rows = 0;
+  bool on_host = false;
+  std::size_t threads = 1;  // of the host
+  std::size_t key_bytes = 0;
+  bool integers = false;  // keys
+  std::optional<sample_facts> sample{};
+
+  /// Steps that have been taken without a result.
+  struct {
+    bool few = false, tables = false, look = false, compare = false, distinct = false, slack = false,
+         exact = false;
+  } tried{};
+  bool hopeless = false;  // the last step failed for a reason that later ones cannot help
+};
+
+template <class Key, class Place>
+batch_facts facts_of(const Place& place, std::size_t rows) {
+  batch_facts batch{.rows = rows, .key_bytes = sizeof(Key), .integers = is_integer<Key>};
+  if constexpr (std::is_same_v<Place, host>) {
+    batch.on_host = true;
+    batch.threads = static_cast<std::size_t>(place.threads());
+  }
+  return batch;
+}
+
+/// The largest batches that are first tried without a sample: unique of 2^20 keys 154 -> 71 us (64 bits: 229
+/// -> 90), of 2^22 keys 264 -> 149.
+constexpr std::size_t unsampled_most(bool on_host) { return on_host ? 0 : std::size_t{1} << 23; }
+constexpr bool tries_unsampled(const batch_facts& batch) {
+  return !batch.sample && batch.rows <= unsampled_most(batch.on_host);
+}
+
+/// Whether a sample in which `seen` rows are copies indicates that keys of `rows` rows have more than twice
+/// `copies` copies.
+constexpr bool has_many_copies(std::uint32_t seen, std::size_t rows, double copies) {
+  constexpr double sample = group_tuning<cuda>::sample;
+  constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant
+  return seen >= least && seen * static_cast<double>(rows) > copies * sample * sample;
+}
+
+/// Whether the end of an array is freed by copying the rest: small results stay in their room.
+constexpr bool frees_rest(std::size_t bytes, std::size_t used, std::size_t size) {
+  return used < size / 2 && bytes > std::size_t{1} << 20;
+}
+
+// Few groups, on the host (few_groups.hpp): sums of 10^7 rows by 100 keys 84 -> 42 ms, by 10^4 keys 181 ->
+// 80; of doubles, which are grouped otherwise, by 100 keys 369 -> 45.
+
+inline constexpr std::size_t few_groups_rows = std::size_t{1} << 17;  // from which on they are looked for
+inline constexpr std::size_t few_groups_always = std::size_t{1}
+                                                 << 14;  // that are few for any number of threads
+constexpr std::size_t few_groups_most(std::size_t rows) {
+  return std::clamp<std::size_t>(rows / 64, few_groups_always, std::size_t{1} << 18);
+}
+
+constexpr bool looks_for_few(const batch_facts& batch) {
+  return batch.on_host && !batch.tried.few && batch.rows >= few_groups_rows && batch.rows <= batch_most;
+}
+
+/// Integers of a range of so many need no hashing, nor a sample: they address a table.
+constexpr std::uint64_t direct_range_most(const batch_facts& batch) {
+  return std::min(std::uint64_t{batch.rows} / 8, std::uint64_t{1} << 20);
+}
+
+/// A sample that estimates the number of groups, and whether that many are few.
+struct few_sample {
+  static constexpr std::size_t first_look = 8192;
+  static constexpr std::size_t rows(std::size_t of) {
+    return std::clamp<std::size_t>(of / 256, first_look, std::size_t{1} << 15);
+  }
+  static constexpr bool is_over(std::size_t rows, std::size_t groups) {
+    return groups > 2 * few_groups_most(rows);
+  }
+  static constexpr bool shows_few(std::size_t rows, std::size_t groups) {
+    return groups <= few_groups_most(rows) / 4 * 5;
+  }
+};
+
+/// Into how many chunks so many rows are divided for their groups. At least 32 rows per group and chunk, so
+/// that chunks store less per group than its values. 0: many threads group faster.
+constexpr std::size_t chunks_of_few(const batch_facts& batch, std::size_t groups) {
+  const std::size_t chunks = std::clamp<std::size_t>(batch.rows / 32 / (groups + 1), 1, batch.threads);
+  return groups > few_groups_always && 2 * chunks < batch.threads ? 0 : chunks;
+}
+
+/// The same where values are combined in any order: each chunk has a value for each group.
+constexpr std::size_t chunks_of_sums(std::size_t rows, std::size_t threads, std::size_t groups) {
+  return std::clamp<std::size_t>(rows / 4 / groups, 1, threads);
+}
+
+// Groups: frozen_multimap, and values that are combined in order.
+
+enum class grouping_step {
+  sample,
+  distinct,  // numbers the keys, without a stable partition: 1 copy 20.2 -> 27 G/s
+  slack,     // partitions without counting first: 8 copies 24.5 -> 26.4 G/s
+  exact,
+  give_up
+};
+
+/// Copies of most keys: more overflow the slack of their region.
+inline constexpr double grouping_copies = 32;
+
+constexpr grouping_step choose_grouping(const batch_facts& batch) {
+  if (!batch.sample)
+    return tries_unsampled(batch) && !batch.tried.exact ? grouping_step::exact : grouping_step::sample;
+  // If the sample has missed copies, the first team that finds one ends the attempt.
+  if (batch.sample->copies == 0 && !batch.tried.distinct) return grouping_step::distinct;
+  if (!batch.on_host && !batch.tried.slack && batch.sample->frequent == 0 &&
+      !has_many_copies(batch.sample->copies, batch.rows, grouping_copies / 2))
+    return grouping_step::slack;
+  return batch.tried.exact ? grouping_step::give_up : grouping_step::exact;
+}
+
+// Numbers of distinct keys: two_way_index, and unique.
+
+enum class numbering_step { sample, slack, exact, give_up };
+
+inline constexpr double numbering_copies = 8;  // like grouping_copies
+
+/// `distinct`: there is no result if keys have copies.
+constexpr numbering_step choose_numbering(const batch_facts& batch, bool distinct) {
+  if (batch.hopeless || batch.tried.exact || (distinct && batch.tried.slack)) return numbering_step::give_up;
+  if (distinct) return numbering_step::slack;
+  if (!batch.sample && (!tries_unsampled(batch) || batch.tried.slack)) return numbering_step::sample;
+  if (batch.tried.slack) return numbering_step::exact;
+  // Many copies are counted first, not after an overflow: 1024 copies 33.2 -> 46.7 G/s.
+  const bool crowds =
+      batch.sample && (batch.sample->frequent != 0 ||
+                       has_many_copies(batch.sample->copies, batch.rows, 1.5 * numbering_copies));
+  return crowds ? numbering_step::exact : numbering_step::slack;
+}
+
+/// Whether a few regions are counted before any are marked, to mark first items or else copies. (Marking:
+/// 2^26 keys with 1 copy 447 -> 351 us, with 2 copies 308 -> 180.)
+constexpr std::uint32_t counted_regions_least(bool on_host) { return on_host ? 64 : 1024; }
+constexpr bool counts_few_regions(const batch_facts& batch, std::uint32_t regions) {
+  return (!batch.sample || batch.sample->frequent == 0) && regions >= counted_regions_least(batch.on_host);
+}
+
+// group_by
+
+enum class group_by_step { few, aggregate, group };
+
+/// `any_order`: values can be combined in words of scratch memory, in any order: then tables add them up
+/// (2^26 pairs, 2 copies 16.9 -> 28.8 G/s, 1024 copies 22.3 -> 56.9).
+constexpr group_by_step choose_group_by(const batch_facts& batch, bool any_order) {
+  if (looks_for_few(batch)) return group_by_step::few;
+  const bool fits = batch.key_bytes <= 8 && batch.rows != 0 && batch.rows <= batch_most;
+  return any_order && fits && !batch.tried.tables ? group_by_step::aggregate : group_by_step::group;
+}
+
+enum class aggregate_step {
+  device_tables,  // in its memory, by one launch
+  look,           // for frequent keys; the host does not wait
+  sample,         // waits for what was seen
+  compare,        // more rows, to find batches of distinct keys
+  slack,          // partitions, with slack for the sizes of regions
+  exact,          // the same after counting
+  give_up         // for groups
+};
+
+/// The partition of a step.
+struct aggregate_choice {
+  aggregate_step step;
+  std::uint32_t coarse = 2;       // regions of the first pass
+  std::uint32_t fine_bits = 0;    // of the second pass; 0: none
+  bool counts_first = false;      // counts keys before the second pass, which few keys do not need
+  std::uint32_t shared_most = 1;  // teams that may share the items of a region then
+  double copies = 8;              // like grouping_copies
+};
+
+/// What fits in the tables of an aggregation.
+struct table_room {
+  double keys_most;         // in a table that has all scratch memory,
+  std::size_t keys_wanted;  // and in one that lets two teams run at once, which is faster
+};
+
+/// The most keys of any of many regions that have `mean` keys on average.
+inline double keys_of_region(double mean) { return mean + 6 * std::sqrt(mean) + 16; }
+
+/// A key with more rows than this is absorbed by the first pass of a partition.
+constexpr double absorbed_rows(std::size_t rows) { return static_cast<double>(rows) / 2048; }
+constexpr bool samples_aggregation(const batch_facts& batch) {
+  return batch.rows >= 4 * group_tuning<cuda>::sample;
+}
+
+/// The regions of one pass of an aggregation, at most: a power of two.
+constexpr std::uint32_t one_pass_regions(bool on_host) {
+  return std::bit_floor(on_host ? partition_tuning<host>::digits_most : partition_tuning<cuda>::digits_most);
+}
+
+/// 2^16 rows are compared; so few copies are left to groups. (1 copy: tables 23.0 G/s, groups 25.0.)
+constexpr bool shows_distinct(std::uint64_t copies) { return copies < 4; }
+
+inline bool needs_one_pass(const batch_facts& batch, const table_room& room) {
+  const double mean = static_cast<double>(batch.rows) / one_pass_regions(batch.on_host);
+  return keys_of_region(mean) <= room.keys_most;
+}
+
+/// The partition, for what is known.
+inline aggregate_choice plan_aggregation(const batch_facts& batch, const table_room& room) {
+  constexpr double sample = group_tuning<cuda>::sample;
+  const auto rows = static_cast<double>(batch.rows);
+  const std::uint32_t most = one_pass_regions(batch.on_host);
+  aggregate_choice plan{.step = aggregate_step::slack, .coarse = most};
+  if (batch.sample) {
+    plan.copies = larger(8.0, 4 * batch.sample->pairs * rows / sample / sample);
+  } else if (samples_aggregation(batch)) {  // much slack costs little: 2^20 pairs of 100 keys 200 -> 73 us
+    plan.copies = larger(8.0, static_cast<double>(1 << 29) / rows);
+  }
+  plan.shared_most = plan.copies > 64 ? 4 : 1;  // skewed keys need large regions
+  if (needs_one_pass(batch, room)) {
+    const std::size_t regions = ceil_div(batch.rows, room.keys_wanted);
+    plan.coarse = static_cast<std::uint32_t>(std::clamp<std::size_t>(regions + regions % 2, 2, most));
+    return plan;
+  }
+  while ((batch.rows >> plan.fine_bits) / plan.coarse > room.keys_wanted) ++plan.fine_bits;
+  plan.counts_first = batch.sample && batch.sample->pairs > 0;
+  return plan;
+}
+
+inline aggregate_choice choose_aggregation(const batch_facts& batch, const table_room& room) {
+  // 2^18 pairs: 3.8 to 5.0 G/s, CUB's sort 3.0. Of 2^19 pairs tables make 4.3 to 6.3, partitions 5.2 to 6.3.
+  constexpr std::size_t device_tables_most = 1 << 18;
+  if (batch.hopeless) return {aggregate_step::give_up};
+  if (!batch.on_host && batch.rows <= device_tables_most && !batch.tried.tables)
+    return {aggregate_step::device_tables};
+  const bool samples = samples_aggregation(batch);
+  if (samples && !batch.tried.look) return {aggregate_step::look};
+
+  aggregate_choice next = plan_aggregation(batch, room);
+  const bool one_pass = needs_one_pass(batch, room);
+  const bool waits = !one_pass || !tries_unsampled(batch) || batch.tried.slack;
+  if (samples && !batch.sample && waits) {
+    next.step = aggregate_step::sample;
+  } else if (batch.sample && !one_pass && batch.sample->pairs + batch.sample->frequent == 0 &&
+             !batch.tried.compare) {
+    next.step = aggregate_step::compare;
+  } else if (batch.tried.slack) {
+    next.step = batch.tried.exact ? aggregate_step::give_up : aggregate_step::exact;
+  }
+  return next;
+}
+
+// unique
+
+/// What unique returns besides the keys, and their order.
+struct unique_facts {
+  bool keys_alone = false;                // neither inverse nor counts
+  bool first = false;                     // where each key occurs first
+  bool by_key = false, by_first = false;  // else in any order
+};
+
+enum class unique_step {
+  few,
+  mark,    // first items, or copies: 2^26 keys, 1, 8, 1024 copies 33.6, 32.6, 23.2 -> 47.0, 47.5, 36.4 G/s
+  sample,  // for copies
+  sort,    // all keys
+  number_and_sort,  // the distinct ones alone
+  number
+};
+
+/// Whether keys are sorted as bits (sort_distinct.hpp), not digit by digit. (2^26 keys, 1, 8, 1024
+/// copies 5.7, 33.5, 31.1 -> 54.8, 58.1, 64.1 G/s. Each region has a fixed cost, for which 2^23 is a guess.)
+constexpr bool sorts_bits(const batch_facts& batch) {
+  return !batch.on_host && batch.key_bytes == 4 && batch.rows >= std::size_t{1} << 23;
+}
+
+constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts& wanted) {
+  constexpr std::size_t sorted_most = 1 << 17;  // a guess
+  if (looks_for_few(batch)) return unique_step::few;
+  if (wanted.keys_alone && wanted.by_first && batch.key_bytes <= 8) return unique_step::mark;
+  if (!wanted.keys_alone || !wanted.by_key || wanted.first || !batch.integers) return unique_step::number;
+  if (sorts_bits(batch) || batch.rows <= sorted_most) return unique_step::sort;
+  if (batch.rows <= unsampled_most(batch.on_host)) return unique_step::number_and_sort;
+  if (!batch.sample) return unique_step::sample;
+  return batch.sample->copies == 0 ? unique_step::sort : unique_step::number_and_sort;
+}
+
+// Joins
+
+/// The range of integers, on the host, for which a bit each takes the place of a set of so many keys.
+constexpr std::uint64_t dense_range_most(std::size_t keys) {
+  return std::min(std::uint64_t{32} * keys, std::uint64_t{1} << 28);
+}
+
+/// The rows of a side that are looked at for copies before a table is chosen; 0: all of them are, by a table
+/// for copies. If half of a side's keys have copies, the sample misses all of them once in a million times.
+/// (2^26 with 2^26 different keys 16.2 -> 53.8 G rows/s; on the host 10^7 rows of 64 bits 668 -> 312 ms.)
+struct join_sample {
+  static constexpr std::size_t run = 64;  // neighbours
+  /// A set of fewer keys is built with their copies, which cost less than the sample.
+  static constexpr bool pays_for_set(std::size_t keys) { return keys > 1 << 16; }
+  static std::size_t runs(std::size_t rows) {
+    const std::size_t wanted =
+        static_cast<std::size_t>(std::sqrt(64.0 * static_cast<double>(rows))) / run + 1;
+    return rows / wanted < run ? 0 : wanted;
+  }
+};
+
+}  // namespace roost::detail
