@@ -23,14 +23,16 @@ using integers = testing::Types<char, std::int8_t, std::uint8_t, std::int16_t, s
                                 std::int64_t, std::uint64_t>;
 TYPED_TEST_SUITE(dense_keys, integers);
 
-/// Keys in [least, least + count), with both ends.
+/// Keys in [least, least + count): the first key and the last are its ends, which no other is if there are
+/// more.
 template <class Key>
 std::vector<Key> keys_of(Key least, u64 count, std::size_t n) {
   std::mt19937_64 random(count + n);
   std::vector<Key> keys(n);
-  for (Key& key : keys) key = static_cast<Key>(static_cast<u64>(least) + random() % count);
-  keys[n / 3] = least;
-  keys[n / 2] = static_cast<Key>(static_cast<u64>(least) + count - 1);
+  const u64 inner = count > 2 ? count - 2 : 1, from = count > 2 ? 1 : 0;
+  for (Key& key : keys) key = static_cast<Key>(static_cast<u64>(least) + from + random() % inner);
+  keys.front() = least;
+  keys.back() = static_cast<Key>(static_cast<u64>(least) + count - 1);
   return keys;
 }
 
