@@ -72,7 +72,7 @@ LAYOUT_FILES = {
     )
 }
 LAYOUTS = [f"roost::{name}" for name in "compact bucketed probing indexed ticket_board".split()]
-LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|({'|'.join(LAYOUTS)})(::options)?"
+LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|{'|'.join(LAYOUTS)}"
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
 
 

@@ -8,6 +8,18 @@
 
 namespace roost {
 
+/// What ref() of a const concurrent_map returns: the lookups of single keys, from any number of threads while
+/// others change the map. (Of a concurrent_set: with Value = none.) Trivially copyable; valid until its map
+/// is rehashed or, with values above 8 bytes, inserts in bulk. See probing::reader and indexed::reader.
+template <class Key, class Value, class Place = host>
+using concurrent_reader = typename detail::values_of_map<Key, Value, Place>::reader_type;
+
+/// What ref() of another concurrent_map returns: lookups and changes of single keys, from any number of
+/// threads of kernels and of the host at once. Each is linearizable and lock-free. Valid as long as a
+/// concurrent_reader. See probing::table and indexed::table.
+template <class Key, class Value, class Place = host>
+using concurrent_ref = typename detail::values_of_map<Key, Value, Place>::ref_type;
+
 /// A hash map that any number of threads can change and query at the same time, from kernels and from the
 /// host, one key at a time or in bulk. If all pairs are known before the first lookup, a frozen_map is
 /// smaller and faster.
@@ -52,8 +64,8 @@ class concurrent_map {
   using key_type = Key;
   using mapped_type = Value;
   using options = concurrent_options;
-  using ref_type = typename value_store::ref_type;
-  using reader_type = typename value_store::reader_type;
+  using ref_type = concurrent_ref<Key, Value, Place>;
+  using reader_type = concurrent_reader<Key, Value, Place>;
 
   /// An empty map with room for n keys at the load factor. Asynchronous on cuda. Throws invalid_argument,
   /// out_of_memory.

@@ -27,6 +27,11 @@ struct frozen_source {
 };
 }  // namespace detail
 
+/// What frozen_map::ref() returns, for parameters of kernels and members of structs; see lookups for its
+/// calls. (Of a frozen_set: with Value = none.)
+template <class Key, class Value, class Place = host, class Layout = default_layout<Key, Value>>
+using frozen_ref = typename Layout::template table<Place, Key, Value>;
+
 /// A hash map that is built from a batch of pairs and then only read: for joins, voxel lookups and
 /// dictionaries. When the data changes, build it again, which is as fast as inserting into other tables
 /// (Alcantara et al. 2009). To insert into a live table, use a concurrent_map.
@@ -60,8 +65,8 @@ class frozen_map {
  public:
   using key_type = Key;
   using mapped_type = Value;
-  using options = typename Layout::options;
-  using ref_type = typename Layout::template table<Place, Key, Value>;
+  using options = typename Layout::options;  // frozen_options
+  using ref_type = frozen_ref<Key, Value, Place, Layout>;
 
   /// Builds a map of keys[i] -> values[i]. Ranges in the memory of the place, sized, random-access, equally
   /// long. Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.

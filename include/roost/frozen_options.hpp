@@ -1,11 +1,27 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 /// \file
-/// frozen_statistics: facts about a frozen table and its last build.
+/// Options and statistics of frozen_map and frozen_set.
 
 namespace roost {
+
+/// Options of frozen_map and frozen_set.
+struct frozen_options {
+  /// How full the table is. In layout compact, bytes of the pairs over bytes of the table, above 0: 1.2 is a
+  /// table smaller than its input. If the pairs do not fit at this load (for 4 + 4 bytes: above 0.9 in small
+  /// tables, 1.1 from 4 * 10^5 pairs on or, on a host, from 2 * 10^6 on, and 1.3 from 10^8 on), the table is
+  /// made larger. In layout bucketed, pairs over slots, in (0, 1]: slots are added if regions could not hold
+  /// the variation of a random split. load_factor() returns the actual value.
+  double load_factor = 0.8;
+  /// Chooses the hash functions. The same seed and data give the same answers on every place.
+  std::uint64_t seed = 0;
+  /// Attempts after the first before a build gives up with build_error. With each, regions get an eighth more
+  /// room; in layout bucketed a quarter, from the third attempt on.
+  int max_restarts = 10;
+};
 
 /// Facts about a table and its last build.
 struct frozen_statistics {

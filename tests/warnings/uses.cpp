@@ -58,6 +58,12 @@ void look_up(const Map& map, const std::vector<Key>& keys, std::vector<Value>& v
   static_cast<void>(map.ref().find(keys[0]).has_value() && map.ref().contains(keys[0]));
 }
 
+// The names of what ref() returns, as parameters.
+static_assert(sizeof(roost::frozen_ref<int, int>) + sizeof(roost::concurrent_reader<int, three_words>) +
+                  sizeof(roost::concurrent_ref<int, roost::none>) + sizeof(roost::stadium_reader<int, int>) +
+                  sizeof(roost::stadium_ref<int, int>) !=
+              0);
+
 template <class Key, class Value, class Layout = roost::default_layout<Key, Value>>
 void use_frozen() {
   std::vector<Key> keys(1);

@@ -64,10 +64,8 @@ class string_index {
                   "the texts must outlive the index: pass a range that holds them");
     const std::size_t n = std::ranges::size(texts);
     detail::check_text_rows(n);
-    const computed text(n, [begin = std::ranges::begin(texts)](std::size_t i) {
-      using distance = std::ranges::range_difference_t<const Texts>;
-      return std::string_view(begin[static_cast<distance>(i)]);
-    });
+    const computed text(
+        n, [all = detail::as_sequence(texts)](std::size_t i) { return std::string_view(all[i]); });
     for (; seed_ < detail::text_seeds; ++seed_) {
       const auto key = [&](std::size_t i) { return hash_(text[i], seed_); };
       all_ =
@@ -105,9 +103,8 @@ class string_index {
       detail::raise<invalid_argument>({"roost::string_index::find: ", n, " queries, but room for ",
                                        results.size(), " results; pass as many"});
     }
-    cpu.for_each(n, [&, begin = std::ranges::begin(queries)](std::size_t i) {
-      using distance = std::ranges::range_difference_t<const Queries>;
-      results[i] = find(std::string_view(begin[static_cast<distance>(i)])).value_or(missing);
+    cpu.for_each(n, [&, all = detail::as_sequence(queries)](std::size_t i) {
+      results[i] = find(std::string_view(all[i])).value_or(missing);
     });
   }
 

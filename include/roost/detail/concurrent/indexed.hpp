@@ -101,9 +101,7 @@ class indexed::reader : protected indexed::slots<Place, Key> {
   entries<Value> entries_;
 };
 
-/// Like probing::table: lookups and changes of single keys, from any number of threads at once. Each is
-/// linearizable and lock-free. A change that finds no free entry also returns `full`. Trivially copyable;
-/// valid until its map is rehashed or inserts in bulk.
+/// Like probing::table. A change that finds no free entry also returns `full`.
 template <class Place, class Key, class Value>
 class indexed::table : public indexed::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;

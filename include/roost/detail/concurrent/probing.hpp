@@ -23,14 +23,9 @@ namespace roost {
 /// (Double hashing, not the linear probing of D. Farrell, A simple GPU hash table, 2020: at load 0.8 an
 /// absent key costs half as many reads.)
 ///
-/// A slot is one word that is changed atomically: some bits of the key's hash, its state (free, occupied or
-/// erased), a mark, and the value. The table has eight sections, and no key leaves its own. So the position
-/// of a slot determines three bits of the hash of its key, and these three bits of the word hold the state
-/// instead: no key and no value is reserved. A key that passes a bucket sets the mark of one of its slots,
-/// which its hash chooses: a lookup that finds neither its key nor its mark ends there. Under changes of
-/// single keys a slot belongs to its key for good, even when erased (a tombstone that only this key can
-/// reuse): so two threads that insert a key meet at the same slot, and a value never appears with another
-/// key. Bulk inserts, which overlap with nothing else, free the slots of erased keys.
+/// Under changes of single keys a slot belongs to its key for good, even when erased (a tombstone that only
+/// this key can reuse): so two threads that insert a key meet at the same slot, and a value never appears
+/// with another key. Bulk inserts, which overlap with nothing else, free the slots of erased keys.
 struct probing {
   static constexpr const char* name = "probing";
 
@@ -64,7 +59,16 @@ struct probing {
   static plan make_plan_within(std::size_t bytes, std::uint64_t seed);
 };
 
-/// The word of a slot.
+/// The word of a slot, which is changed atomically. For keys and values of 4 bytes:
+///
+///     bit 63    32      31       30     29     28              0
+///         | value | taken | erased | mark | 29 bits of a hash |   all zeros: a free slot
+///
+/// The table has eight sections, and no key leaves its own. So the position of a slot determines three bits
+/// of the hash of its key, and these three bits of the word hold the state instead: no key and no value is
+/// reserved. A key that passes a full bucket sets the mark of one of its slots, which its hash chooses: a
+/// lookup that finds neither its key nor its mark ends there. An erased slot is also taken. Larger keys or
+/// values have two words of 8 bytes, the hash with its state and the value; sets have the former alone.
 template <class Key, class Value>
 struct probing::slot_word {
   static_assert(sizeof(Key) <= 8, "keys of up to 8 bytes");
@@ -139,8 +143,7 @@ struct probing::slot_word {
   }
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map exists
-/// and is not rehashed. Any number of threads may call them while others change the table.
+/// The lookups of a table: see concurrent_reader.
 template <class Place, class Key, class Value>
 class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, Value> {
   using base = lookups<reader, Key, Value>;
@@ -489,9 +492,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   plan plan_;
 };
 
-/// Returned by concurrent_map::ref(): lookups and changes of single keys, from any number of threads of
-/// kernels and of the host at once. Each operation is linearizable and lock-free. Trivially copyable; valid
-/// while its map exists and is not rehashed.
+/// Lookups and changes of single keys: see concurrent_ref.
 template <class Place, class Key, class Value>
 class probing::table : public probing::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;

@@ -21,18 +21,7 @@ namespace roost {
 /// A region is built by one team in shared memory: a counter for each bucket assigns its slots, then the
 /// region is written once.
 struct bucketed {
-  /// Options of frozen_map and frozen_set with this layout.
-  struct options {
-    /// Pairs over slots, in (0, 1]. Slots are added if regions could not hold the variation of a random
-    /// split: load_factor() returns the actual value.
-    double load_factor = 0.8;
-    /// Chooses the hash functions. The same seed and data give the same answers on every place.
-    std::uint64_t seed = 0;
-    /// Attempts after the first before a build gives up with build_error. From the third attempt on, regions
-    /// get a quarter more room each time.
-    int max_restarts = 10;
-  };
-
+  using options = frozen_options;
   static constexpr double load_factor_most = 1;
   static constexpr const char* name = "bucketed";
   static constexpr detail::layout_abilities can{.hash_order = true, .builds_in_turn = true};
@@ -57,7 +46,9 @@ struct bucketed {
 };
 
 /// The slots that are probed at once: keys together, values together. `Bytes`: the wanted size; a bucket has
-/// 4 or 8 slots.
+/// 4 or 8 slots. For 4 + 4 bytes on cuda:
+///
+///     | key 0 | key 1 | key 2 | key 3 | value 0 | value 1 | value 2 | value 3 |
 template <std::size_t Bytes, class Key, class Value>
 struct bucketed::bucket_of {
   static constexpr int slots = Bytes / (sizeof(Key) + sizeof(Value)) >= 8 ? 8 : 4;

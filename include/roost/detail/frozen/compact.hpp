@@ -25,23 +25,9 @@ namespace roost {
 /// pairs.
 ///
 /// How many pairs a sector holds is chosen at build time, from the sizes of key and value and the number of
-/// sectors. On a host sectors have 64 bytes, a cache line, unless 32 bytes hold eight pairs, and tags are
-/// whole numbers if the load allows it, so that all tags of a sector are compared at once.
+/// sectors.
 struct compact {
-  /// Options of frozen_map and frozen_set with this layout.
-  struct options {
-    /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. If the
-    /// pairs do not fit at this load (for 4 + 4 bytes: above 0.9 in small tables, 1.1 from 4 * 10^5 pairs on
-    /// or, on a host, from 2 * 10^6 on, and 1.3 from 10^8 on), the table is made larger; load_factor()
-    /// returns the actual value.
-    double load_factor = 0.8;
-    /// Chooses the hash functions. The same seed and data give the same answers on every place.
-    std::uint64_t seed = 0;
-    /// Attempts after the first before a build gives up with build_error. With each attempt, regions get an
-    /// eighth more room.
-    int max_restarts = 10;
-  };
-
+  using options = frozen_options;
   static constexpr double load_factor_most = 4;
   static constexpr const char* name = "compact";
   static constexpr detail::layout_abilities can{

@@ -10,14 +10,22 @@
 
 namespace roost::detail {
 
-/// How a sector holds its pairs: a head of tags and marks, then the values. A tag holds the number of the try
-/// at which the pair found this sector, and the remainder of its hash; the sector's number determines the
-/// rest of the hash. A tag of all ones is an empty slot. A mark means that pairs continued past this sector.
-///
-/// A sector of 32 bytes for keys and values of 4 bytes, with five slots and eight marks:
+/// How a sector holds its pairs: a head of tags and marks, then the values. For keys and values of 4 bytes,
+/// in a table of 98,400 to 12.6 million sectors:
 ///
 ///     bit 0     17      34      51      68      85  88      96                          256
 ///         | tag 0 | tag 1 | tag 2 | tag 3 | tag 4 |   | marks | value 0 | ... | value 4 |
+///
+/// A tag is t * r plus the remainder of the hash, where t is the number of sectors tried before this one and
+/// r the number of possible remainders; the number of the sector determines the rest of the hash. So the more
+/// sectors there are, the shorter are the tags: from 12.6 million on, six of 10 bits and four marks. All ones
+/// are an empty slot. A mark means that pairs whose remainder ends in its number continued past this sector:
+/// a lookup whose mark is not set ends here.
+///
+/// A host has sectors of 64 bytes, a cache line, and tags that vector instructions compare: eight of 32 bits
+/// with a mark in each, or, from 200,000 sectors on, ten of 16 bits and eight marks; denser ones only for
+/// load factors that these cannot reach. Small tables of a GPU have four slots, whose tags are whole words
+/// without their highest bit, a mark. Sets of 4-byte keys have 9 to 25 slots (by_bits).
 struct sector_format {
   int bytes = 0;  // of a sector
   int slots = 0;

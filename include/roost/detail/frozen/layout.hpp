@@ -2,6 +2,7 @@
 
 #include "roost/detail/frozen/region_build.hpp"
 #include "roost/detail/table/ref.hpp"
+#include "roost/frozen_options.hpp"
 
 // How to write a layout of frozen_map and frozen_set: this file says what it must have, and bucketed.hpp is
 // the one to begin with. A layout is a struct of types, without members. A build uses them in this order:
@@ -71,14 +72,23 @@ struct check_format {
   }
 };
 
-template <class Table, class Layout, class Key, class Value>
-concept frozen_ref_of =
+/// What a layout must have.
+template <class Layout, class Place, class Key, class Value,
+          class Table = typename Layout::template table<Place, Key, Value>>
+concept frozen_layout =
     std::derived_from<Table, lookups<Table, Key, Value>> && std::is_trivially_copyable_v<Table> &&
-    requires(const Table& table, std::byte* memory, const typename Layout::plan& plan, std::uint64_t slot,
-             const pair<Key, Value>& item) {
+    requires(const typename Layout::options& options, typename Layout::plan plan, std::byte* memory,
+             const Table& table, std::uint64_t slot, const Key& key, const pair<Key, Value>& item) {
+      { options.load_factor } -> std::convertible_to<double>;
+      { options.seed } -> std::convertible_to<std::uint64_t>;
+      { options.max_restarts } -> std::convertible_to<int>;
+      { Layout::template make_plan<Place, Key, Value>(1, options, 0, 0) } -> std::same_as<decltype(plan)>;
+      { plan.region_of(key) } -> std::same_as<std::uint32_t>;
+      requires std::derived_from<decltype(plan), layout_plan<decltype(plan.region_of)>>;
+
       { Table::bytes_of(plan) } -> std::same_as<std::size_t>;
       Table(memory, plan);
-      { table.load_factor(std::size_t{0}) } -> std::same_as<double>;
+      { table.load_factor(std::size_t{1}) } -> std::same_as<double>;
       // Slots by number, for iteration, checks, and what is done when the regions are built.
       { table.capacity() } -> std::same_as<std::uint64_t>;
       { table.occupied(slot) } -> std::same_as<bool>;
@@ -86,34 +96,22 @@ concept frozen_ref_of =
       { table.value_at(slot) } -> std::convertible_to<Value>;
       table.set(slot, item);  // of a key that is there
       table.clear(slot);      // called for all slots, empties the table
-    } &&
-    (!is_large_value<Value> || requires(const Table& table, std::uint64_t slot, const Key& key) {
-      { table.value_address(slot) } -> std::same_as<Value*>;  // such values are copied to their slots
-      table.set_key(slot, key);
-    }) && Layout::can.hash_order == requires(const Table& table, typename Layout::plan plan) {
-      { table.hash_order(2u) } -> std::same_as<decltype(plan.region_of)>;
-    };
+      // Large values are copied to their slots after a table of their positions is built.
+      requires !is_large_value<Value> || requires {
+        { table.value_address(slot) } -> std::same_as<Value*>;
+        table.set_key(slot, key);
+      };
 
-/// What a layout must have.
-template <class Layout, class Place, class Key, class Value>
-concept frozen_layout =
-    requires(const typename Layout::options& options, typename Layout::plan plan, const Key& key,
-             const typename Layout::template table<Place, Key, Value>& table) {
-      { Layout::can } -> std::convertible_to<layout_abilities>;
-      { options.load_factor } -> std::convertible_to<double>;
-      { options.seed } -> std::convertible_to<std::uint64_t>;
-      { options.max_restarts } -> std::convertible_to<int>;
-      { Layout::template make_plan<Place, Key, Value>(1, options, 0, 0) } -> std::same_as<decltype(plan)>;
-      { plan.region_of(key) } -> std::same_as<std::uint32_t>;
-      requires std::derived_from<decltype(plan), layout_plan<decltype(plan.region_of)>>;
-      table.with_format(check_format<std::remove_cvref_t<decltype(table)>,
-                                     Layout::can.inserts_on_host && std::is_same_v<Place, host>>());
       typename Layout::template builder<Place, Key, Value, false, const pair<Key, Value>*>;
-    } &&
-    frozen_ref_of<typename Layout::template table<Place, Key, Value>, Layout, Key, Value> &&
-    Layout::can.builds_in_turn == requires(typename Layout::plan plan) {
-      { plan.small() } -> std::same_as<bool>;
-      typename Layout::template small_builder<Place, Key, Value>;
+      requires std::same_as<decltype(Layout::can), const layout_abilities>;
+      table.with_format(check_format<Table, Layout::can.inserts_on_host && std::is_same_v<Place, host>>());
+      requires Layout::can.hash_order == requires {
+        { table.hash_order(2u) } -> std::same_as<decltype(plan.region_of)>;
+      };
+      requires Layout::can.builds_in_turn == requires {
+        { plan.small() } -> std::same_as<bool>;
+        typename Layout::template small_builder<Place, Key, Value>;
+      };
     };
 
 /// A table, and behind it the state of its builds: one allocation, since each takes time.

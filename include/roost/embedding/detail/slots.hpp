@@ -48,17 +48,28 @@ struct embedding_ids {
   }
 };
 
-/// Buckets of 128 slots. A slot has a tag (1 byte; 0: it is free), the hash and the feature of its key, the
-/// last step that looked it up, and its score. The number of the slot is that of its row.
+/// Buckets of 128 slots, and an array for each of a slot's words. Its number is that of its row.
+///
+///     bit       63         32       24     16      8      0
+///     tags                | tag 3 | tag 2 | tag 1 | tag 0 |   0: the slot is free
+///     hashes    | hash of id and feature                  |
+///     features                            | feature       |
+///     steps               | the last one with the key     |
+///     scores    | lookups                                 |   least_frequent
+///               | step    | the caller's score            |   least_score
+///
+/// A tag is 1 + the next of 255 parts of the hash, after those that choose the bucket: a lookup reads the 128
+/// tags of one bucket, and mostly one hash and one step. Only where a key is missing, the rest of its bucket
+/// is read to choose its slot.
 struct embedding_slots {
   static constexpr std::uint32_t of_bucket = 128;
 
   std::uint64_t buckets;
-  std::uint32_t* tags;  // four in a word
+  std::uint32_t* tags;
   std::uint64_t* hashes;
   std::uint16_t* features;  // or null: all are 0
   std::uint32_t* steps;
-  std::uint64_t* scores;  // lookups, or a step and the caller's score; or null
+  std::uint64_t* scores;  // or null
 
   struct home {
     std::uint32_t bucket, tag;

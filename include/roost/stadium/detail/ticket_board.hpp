@@ -149,9 +149,19 @@ struct ticket_board {
   static constexpr const char* name = "ticket_board";
   using shared = detail::shared_access;
 
-  /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had
-  /// no body yet (the inverse of the paper's access bit). Above: info bits of the key's hash. Slots that were
-  /// never used have all bits set.
+  /// Tickets in words of the board. With ticket_bits = 4, twelve of 5 bits (with 8, seven of 9):
+  ///
+  ///     bit 63  60          55          5          0
+  ///         | - | ticket 11 | ... | ... | ticket 0 |
+  ///
+  ///     bit 4        2         1           0
+  ///         | info bits | no body | available |
+  ///         | of a hash |    0    |     0     |   a pair: read if these are the bits of the key
+  ///         | of a hash |    0    |     1     |   erased: only the key of the body returns to it
+  ///         |    111    |    1    |     0     |   reserved: the body is being written
+  ///         |    111    |    1    |     1     |   never used: a lookup ends here
+  ///
+  /// (`no body` is the inverse of the paper's access bit, so that one AND announces a body.)
   struct shape {
     static constexpr std::uint64_t available = 1, no_body = 2;
     std::uint32_t width;  // of a ticket: the paper's ticket, and the access bit
@@ -159,18 +169,14 @@ struct ticket_board {
     std::uint32_t magic, shift;  // i / per_word == i * magic >> shift for i < 2^31
 
     static shape of(int ticket_bits) {
-      switch (ticket_bits) {
-        case 1:
-          return {2, 32, 0x80000000u, 36};
-        case 2:
-          return {3, 21, 3272356036u, 36};
-        case 4:
-          return {5, 12, 2863311531u, 35};
-        case 8:
-          return {9, 7, 2454267027u, 34};
+      if (ticket_bits != 1 && ticket_bits != 2 && ticket_bits != 4 && ticket_bits != 8) {
+        detail::raise<invalid_argument>(
+            {"roost::ticket_board: tickets of ", ticket_bits, " bits; give 1, 2, 4 or 8"});
       }
-      detail::raise<invalid_argument>(
-          {"roost::ticket_board: tickets of ", ticket_bits, " bits; give 1, 2, 4 or 8"});
+      const auto width = static_cast<std::uint32_t>(ticket_bits) + 1, per_word = 64 / width,
+                 shift = 31 + static_cast<std::uint32_t>(std::bit_width(per_word - 1));
+      const std::uint64_t magic = detail::ceil_div<std::uint64_t>(std::uint64_t{1} << shift, per_word);
+      return {width, per_word, static_cast<std::uint32_t>(magic), shift};
     }
     ROOST_FN std::uint32_t word_of(std::uint32_t i) const {
       return static_cast<std::uint32_t>(std::uint64_t{i} * magic >> shift);
@@ -262,8 +268,7 @@ struct ticket_board {
   class table;
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map exists
-/// and is not rehashed. Any number of threads may call them while others change the table.
+/// The lookups of a table: see stadium_reader.
 template <class Place, class Key, class Value>
 class ticket_board::reader {
  public:
@@ -598,10 +603,7 @@ class ticket_board::reader {
   plan plan_;
 };
 
-/// Returned by stadium_map::ref(): lookups and changes of single keys, from any number of threads of kernels
-/// and of the host at once. Each operation is linearizable. Lookups of absent keys, erase and insert_new are
-/// lock-free; the others wait for threads that are changing a key of the same guard. Trivially copyable;
-/// valid while its map exists and is not rehashed.
+/// Lookups and changes of single keys: see stadium_ref.
 template <class Place, class Key, class Value>
 class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
