@@ -39,8 +39,7 @@ void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missi
 }
 
 /// Keys, the positions of their first occurrences, their numbers, their counts; None for unwanted results.
-/// `in_order`: whether keys come in order of first occurrence. `missing`: a key that does not count, if it
-/// occurs.
+/// `in_order`: by first occurrence. `missing`: a key that does not count, if it occurs.
 template <class Place>
 nb::tuple unique(const call_place<Place>& at, const column& keys, bool in_order, bool first, bool inverse,
                  bool counts, bool wide, std::optional<std::uint64_t> missing) {
