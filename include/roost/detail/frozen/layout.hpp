@@ -78,12 +78,12 @@ template <class Layout, class Place, class Key, class Value,
 concept frozen_layout =
     std::derived_from<Table, lookups<Table, Key, Value>> && std::is_trivially_copyable_v<Table> &&
     requires(const typename Layout::options& options, typename Layout::plan plan, std::byte* memory,
-             const Table& table, std::uint64_t slot, const Key& key, const pair<Key, Value>& item) {
+             const Table& table, std::uint64_t slot, const pair<Key, Value>& item) {
       { options.load_factor } -> std::convertible_to<double>;
       { options.seed } -> std::convertible_to<std::uint64_t>;
       { options.max_restarts } -> std::convertible_to<int>;
       { Layout::template make_plan<Place, Key, Value>(1, options, 0, 0) } -> std::same_as<decltype(plan)>;
-      { plan.region_of(key) } -> std::same_as<std::uint32_t>;
+      { plan.region_of(item.key) } -> std::same_as<std::uint32_t>;
       requires std::derived_from<decltype(plan), layout_plan<decltype(plan.region_of)>>;
 
       { Table::bytes_of(plan) } -> std::same_as<std::size_t>;
@@ -99,7 +99,7 @@ concept frozen_layout =
       // Large values are copied to their slots after a table of their positions is built.
       requires !is_large_value<Value> || requires {
         { table.value_address(slot) } -> std::same_as<Value*>;
-        table.set_key(slot, key);
+        table.set_key(slot, item.key);
       };
 
       typename Layout::template builder<Place, Key, Value, false, const pair<Key, Value>*>;
