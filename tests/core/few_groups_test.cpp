@@ -50,6 +50,11 @@ Key key_of(u64 number) {
   }
 }
 
+/// The order of its calls, and of their arguments, shows in the result.
+struct ordered {
+  double operator()(double a, double b) const { return a - b / 3; }
+};
+
 template <class Value, class Key, class F>
 void expect_reduced(const roost::host& cpu, const detail::few_rows& few, const grouped_rows<Key>& right,
                     const F& f) {
@@ -108,6 +113,7 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
     }
     EXPECT_EQ(wrong, 0u);
     expect_reduced<double>(cpu, few->rows, right, roost::plus());
+    expect_reduced<double>(cpu, few->rows, right, ordered());
     expect_reduced<float>(cpu, few->rows, right, roost::maximum());
     expect_reduced<u64>(cpu, few->rows, right, roost::plus());
     expect_reduced<std::int64_t>(cpu, few->rows, right, roost::minimum());
