@@ -498,7 +498,6 @@ def test_columns_of_frames_with_nulls():
         pd.array([1, None], dtype="Int64"),
         pl.Series([1, None]),
         pl.Series([[1, None]], dtype=pl.Array(pl.Int64, 2)),
-        pd.arrays.SparseArray([1.0, np.nan]),
     ):
         refused(ValueError, lambda: roost.partition(column, 2), "null")
     refused(ValueError, lambda: roost.from_arrow(pa.array([1, None])), "1 null;")

@@ -198,7 +198,8 @@ def of_values(values, unit, what):
 
 def _masked(x, what):
     if x.ndim != 1 or x.dtype.names:
-        raise TypeError(f"{what}: a masked array of shape {x.shape}, type {x.dtype}; pass one column")
+        advice = "one of its fields" if x.dtype.names else "one dimension"
+        raise TypeError(f"{what}: a masked array of shape {x.shape}, type {x.dtype}; pass {advice}")
     there, values = ~np.ma.getmaskarray(x), under_mask(x)
     if x.dtype.kind != "O":
         return _plain(values, what, bitmap_of(there), x)
