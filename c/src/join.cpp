@@ -60,7 +60,7 @@ void on<Place>::isin(const roost_table& table, const roost_table& values, null_e
   const table_keys<Place> keys(place, {&table, &values}, nulls);
   array<bool, Place> found(place, table.columns.rows());
   keys.with_both(place, [&](const auto& mine, const auto& others) {
-    detail::set_of_keys(place, others).contains(place, mine, found);
+    detail::column_set(place, others).contains(place, mine, found);
     return true;
   });
   auto bits = make_array(found.size(), 0, {{}, buffer_of(bits_of(place, found), device_)});

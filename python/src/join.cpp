@@ -48,7 +48,7 @@ void isin(const call_place<Place>& at, const column& left, const column& right, 
     const auto a = span_of<Key>(left), b = span_of<Key>(right);
     const auto found = span_of<bool>(results, a.size());
     without_gil(at, [&](const Place& place) {
-      const detail::column_set<Key, Place> there(place, b);
+      const detail::column_set there(place, b);
       in_parts(place, a.size(), [&](std::size_t first, std::size_t n) {
         there.contains(place, a.subspan(first, n), found.subspan(first, n));
       });

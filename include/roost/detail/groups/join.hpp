@@ -71,6 +71,9 @@ class column_set {
   frozen_set<Key, Place> hashed_;
 };
 
+template <class Place, class Keys>
+column_set(const Place&, const Keys&) -> column_set<element_of<Keys>, Place>;
+
 template <class Row, class Place, class Left, class Right>
 struct join {
   using key = element_of<Right>;
@@ -136,7 +139,7 @@ struct join {
                                 bool wanted, const char* where) {
     const auto left = as_sequence(left_keys);
     check(left.size(), where);
-    const column_set<key, Place> there(place, right_keys);
+    const column_set there(place, right_keys);
     array<bool, Place> answers(place, left.size());
     there.contains(place, left_keys, answers);
     return select_numbers<Row>(place, left.size(), is_value<bool>{answers.data(), wanted});
