@@ -252,6 +252,7 @@ void check_aggregates(const std::vector<u64>& numbers) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     keys.push_back(from_number<Key>(numbers[i]));
     values.push_back(static_cast<Value>(roost::mix64(i + 7)));
+    if (std::is_floating_point_v<Value> && i % 3 != 0) values.back() = -values.back();
     if (i % 5 == 0)
       values.back() = i % 2 ? std::numeric_limits<Value>::max() : std::numeric_limits<Value>::lowest();
   }

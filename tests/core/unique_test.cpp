@@ -142,5 +142,15 @@ TEST(unique_calls, refuse_an_order_by_key_of_what_has_none) {
   EXPECT_THROW(roost::unique(test_place(), keys, index_order::by_key), roost::invalid_argument);
 }
 
+TEST(unique_calls, give_back_memory_that_few_keys_do_not_need) {
+  constexpr std::size_t n = 131000;  // on a host fewer than those whose keys are numbered where they lie
+  const auto keys = upload(from_numbers<sixteen>(random_numbers(n, 1, 99)));
+  watched_memory memory;
+  const auto place = make_place(memory);
+  const auto all = roost::unique_all(place, keys, {.order = roost::index_order::any});
+  EXPECT_EQ(all.keys.size(), 100u);
+  EXPECT_LE(memory.live_bytes(), n * sizeof(sixteen) / 2);
+}
+
 }  // namespace
 }  // namespace test
