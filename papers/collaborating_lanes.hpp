@@ -77,7 +77,7 @@ struct insert_tiles {
   /// A pair that is being inserted. Aligned, so that few instructions copy it.
   struct alignas(16) job {
     std::uint32_t item;
-    typename Table::cursor at;
+    typename Table::cursor_type at;
   };
 
   Table table;

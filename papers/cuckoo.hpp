@@ -134,7 +134,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
 
   static constexpr detail::bulk_drivers drivers{};
 
-  struct cursor {
+  struct cursor_type {
     Key key;
     std::uint32_t region, seed, subtable;
     item here;  // the slot that was read
@@ -145,18 +145,18 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return f(none());
   }
 
-  ROOST_FN cursor start(const Key& key) const {
+  ROOST_FN cursor_type start(const Key& key) const {
     const std::uint32_t region = region_of_(key);
     return {key, region, seeds_[region], 0, {}};
   }
 
-  ROOST_FN void read(none, cursor& cursor) const { cursor.here = slots_[slot_of_try(cursor)]; }
+  ROOST_FN void read(none, cursor_type& cursor) const { cursor.here = slots_[slot_of_try(cursor)]; }
 
-  ROOST_FN int match(none, const cursor& cursor) const {
+  ROOST_FN int match(none, const cursor_type& cursor) const {
     return same_key(cursor.here.key, cursor.key) ? 0 : -1;
   }
 
-  ROOST_FN void take(none, const cursor& cursor, int, hit& result) const {
+  ROOST_FN void take(none, const cursor_type& cursor, int, hit& result) const {
     if constexpr (detail::is_large_value<Value>) {
       result = {none(), slot_of_try(cursor), cursor.subtable + 1};
     } else {
@@ -164,11 +164,11 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     }
   }
 
-  ROOST_FN bool passed(none, const cursor&) const { return true; }
+  ROOST_FN bool passed(none, const cursor_type&) const { return true; }
 
-  ROOST_FN bool goes_on(none, cursor& cursor, hit&) const { return ++cursor.subtable < 3; }
+  ROOST_FN bool goes_on(none, cursor_type& cursor, hit&) const { return ++cursor.subtable < 3; }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor& cursor) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor_type& cursor) const {
 #if !ROOST_ON_DEVICE
     __builtin_prefetch(slots_ + slot_of_try(cursor));
 #endif
@@ -182,7 +182,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return (std::uint64_t{subtable} * region_of_.regions + region) * subtable_slots + s;
   }
 
-  ROOST_FN std::uint64_t slot_of_try(const cursor& cursor) const {
+  ROOST_FN std::uint64_t slot_of_try(const cursor_type& cursor) const {
     return slot(cursor.region, cursor.subtable, slot_in_subtable(cursor.key, cursor.subtable, cursor.seed));
   }
 

@@ -232,7 +232,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   }
 
   /// The state of a key's probing: its bucket, and which ones follow.
-  struct cursor {
+  struct cursor_type {
     bucket* section;  // the regions to probe
     std::uint32_t regions;
     std::uint32_t region;   // the current one of these
@@ -340,7 +340,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   using format_of_neighbours = detail::paired_access;
 
   /// With what was read.
-  struct reading_cursor : cursor {
+  struct reading_cursor : cursor_type {
     std::uint32_t taken;  // steps
     seen_words here;      // of the bucket that was read
   };
@@ -397,8 +397,8 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
                                                                      << (8 * sizeof(hash) - log2_sections);
   }
 
-  ROOST_FN cursor cursor_of(const Key& key) const { return cursor_of_hash(hash_of(key, plan_.seed)); }
-  ROOST_FN cursor cursor_of_hash(typename slot::hash h) const {
+  ROOST_FN cursor_type cursor_of(const Key& key) const { return cursor_of_hash(hash_of(key, plan_.seed)); }
+  ROOST_FN cursor_type cursor_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
     const std::uint32_t regions = plan_.regions / sections,
@@ -452,7 +452,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   /// sets the key's mark in all earlier buckets, and calls on_mark(bucket). Returns the lane that ended the
   /// walk, or no_lane.
   template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
-  ROOST_FN static int follow(const Lanes& lanes, const cursor& cursor, bool comes, const Settle& settle,
+  ROOST_FN static int follow(const Lanes& lanes, const cursor_type& cursor, bool comes, const Settle& settle,
                              const OnMark& on_mark = {}) {
     auto lane_cursor = cursor;
     for (std::uint32_t r = 0; r < lanes.rank(); ++r) lane_cursor.next();
@@ -715,7 +715,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// The one insert. A key takes the first free slot of its probe sequence. Since occupied slots never become
   /// free again, all threads that insert the key meet at that slot.
   template <class Access, class Lanes, class Change, class OnMark = typename base::mark_in_silence>
-  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::cursor& cursor,
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::cursor_type& cursor,
                                     const Value& value, const Change& change, const OnMark& on_mark = {}) {
     const word fresh = slot::make(cursor.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};

@@ -144,7 +144,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
 
   static constexpr detail::bulk_drivers drivers{};
 
-  struct cursor {
+  struct cursor_type {
     Key key;
     std::uint64_t first;  // bucket of the region
     std::uint32_t bucket;
@@ -157,12 +157,12 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     return f(none());
   }
 
-  ROOST_FN cursor start(const Key& key) const {
+  ROOST_FN cursor_type start(const Key& key) const {
     const bucket_of_key first = home(key);
     return {key, std::uint64_t{first.region} * region_buckets_, first.bucket, 0, {}};
   }
 
-  ROOST_FN void read(none, cursor& cursor) const {
+  ROOST_FN void read(none, cursor_type& cursor) const {
     if constexpr (on_host) {
     } else if constexpr (reads_values) {
       cursor.here = detail::load(buckets_ + cursor.first + cursor.bucket);
@@ -171,23 +171,23 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     }
   }
 
-  ROOST_FN int match(none, const cursor& cursor) const { return slot_in(keys_of(cursor), cursor.key); }
+  ROOST_FN int match(none, const cursor_type& cursor) const { return slot_in(keys_of(cursor), cursor.key); }
 
-  ROOST_FN void take(none, const cursor& cursor, int slot, hit& result) const {
+  ROOST_FN void take(none, const cursor_type& cursor, int slot, hit& result) const {
     const std::uint64_t b = cursor.first + cursor.bucket;
     result = {value_in(cursor.here, b, slot), b * bucket_slots + static_cast<unsigned>(slot),
               cursor.steps + 1};
   }
 
-  ROOST_FN bool passed(none, const cursor& cursor) const { return overflowed(keys_of(cursor)); }
+  ROOST_FN bool passed(none, const cursor_type& cursor) const { return overflowed(keys_of(cursor)); }
 
-  ROOST_FN bool goes_on(none format, cursor& cursor, hit&) const {
+  ROOST_FN bool goes_on(none format, cursor_type& cursor, hit&) const {
     const bool more = passed(format, cursor), unseen = ++cursor.steps < region_buckets_;
     cursor.bucket = cursor.bucket + 1 == region_buckets_ ? 0 : cursor.bucket + 1;
     return more & unseen;  // & is one branch
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor& cursor) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor_type& cursor) const {
 #if !ROOST_ON_DEVICE
     const bucket* const next = buckets_ + cursor.first + cursor.bucket;
     __builtin_prefetch(next);
@@ -215,7 +215,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
             static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
   }
 
-  ROOST_FN const typename bucket::key_block& keys_of(const cursor& cursor) const {
+  ROOST_FN const typename bucket::key_block& keys_of(const cursor_type& cursor) const {
     if constexpr (on_host) {
       return buckets_[cursor.first + cursor.bucket].keys;
     } else if constexpr (reads_values) {
@@ -344,13 +344,13 @@ struct bucketed::builder {
   }
 
   /// Where a pair is in its probe sequence of buckets.
-  struct cursor {
+  struct cursor_type {
     std::uint32_t bucket;
     ROOST_FN std::uint32_t unit() const { return bucket; }
     ROOST_FN void next(const builder& b) { bucket = bucket + 1 == b.target.region_buckets_ ? 0 : bucket + 1; }
   };
   template <class Pieces>
-  ROOST_FN cursor home(const Key& key, std::uint32_t) const {
+  ROOST_FN cursor_type home(const Key& key, std::uint32_t) const {
     return {target.home(key).bucket};
   }
 
@@ -379,15 +379,15 @@ struct bucketed::builder {
     for (int s = 0; s < slots_of_bucket; ++s) b.keys.key[s] = empty;
   }
 
-  ROOST_FN void put(const pieces& parts, const cursor& cursor, std::uint32_t s, const item& mine) const {
+  ROOST_FN void put(const pieces& parts, const cursor_type& cursor, std::uint32_t s, const item& mine) const {
     parts.buckets[cursor.bucket].set(static_cast<int>(s), mine);
   }
 
   // The count of a bucket shows whether pairs continued past it; there is no stash.
   template <class Team>
-  ROOST_FN void pass(const Team&, const pieces&, const cursor&) const {}
+  ROOST_FN void pass(const Team&, const pieces&, const cursor_type&) const {}
   template <class Team>
-  ROOST_FN bool put_aside(const Team&, const pieces&, const Items&, std::uint32_t, const cursor&) const {
+  ROOST_FN bool put_aside(const Team&, const pieces&, const Items&, std::uint32_t, const cursor_type&) const {
     return false;
   }
 

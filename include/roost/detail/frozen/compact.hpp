@@ -181,7 +181,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   static constexpr detail::bulk_drivers drivers{
       .defers = true, .interleaves_by_region = read_bytes == sector_bytes};  // which are all that it reads
 
-  struct cursor {
+  struct cursor_type {
     Key key;
     hash_type hash, remainder;
     std::uint64_t number, tag;
@@ -206,7 +206,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     }
   }
 
-  ROOST_FN cursor start(const Key& key) const {
+  ROOST_FN cursor_type start(const Key& key) const {
     const hash_type hash = hash_of(key, seed_);
     const auto home = split_hash(hash, all_sectors_);
     const auto remainder = static_cast<hash_type>(split_hash(home.rest, remainders_).digit);
@@ -220,29 +220,29 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   template <class Format>
-  ROOST_FN void read(Format, cursor& cursor) const {
+  ROOST_FN void read(Format, cursor_type& cursor) const {
     if constexpr (!on_host)
       cursor.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + cursor.number));
   }
 
   template <class Format>
-  ROOST_FN int match(Format, const cursor& cursor) const {
+  ROOST_FN int match(Format, const cursor_type& cursor) const {
     return detail::first_of(matches<Format>(seen(cursor), cursor.tag));
   }
 
   template <class Format>
-  ROOST_FN void take(Format, const cursor& cursor, int slot, hit& result) const {
+  ROOST_FN void take(Format, const cursor_type& cursor, int slot, hit& result) const {
     result = {value_in<Format>(seen(cursor), cursor.number, slot),
               cursor.number * Format()().slots + static_cast<unsigned>(slot), cursor.t};
   }
 
   template <class Format>
-  ROOST_FN bool passed(Format, const cursor& cursor) const {
+  ROOST_FN bool passed(Format, const cursor_type& cursor) const {
     return marked<Format>(seen(cursor), mark_of(cursor.remainder, Format()().log2_marks));
   }
 
   template <class Format>
-  ROOST_FN bool goes_on(Format format, cursor& cursor, hit& result) const {
+  ROOST_FN bool goes_on(Format format, cursor_type& cursor, hit& result) const {
     if (!passed(format, cursor)) return false;
     if (cursor.t == tries_) {
       look_in_stash(cursor, result);
@@ -252,7 +252,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     return true;
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor& cursor) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const cursor_type& cursor) const {
 #if !ROOST_ON_DEVICE
     __builtin_prefetch(sectors_ + cursor.number);
 #endif
@@ -288,7 +288,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   /// Puts a pair into a slot of its sector, which has no marks.
   template <class Format>
-  void put(Format, const cursor& cursor, int slot, const item& pair) const {
+  void put(Format, const cursor_type& cursor, int slot, const item& pair) const {
     set_tag<Format>(sectors_[cursor.number], slot, cursor.tag, true);
     if constexpr (value_bytes != 0) values_of<Format>(cursor.number)[slot] = pair.value;
   }
@@ -331,7 +331,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   /// The part of a sector that was read.
-  ROOST_FN const auto& seen(const cursor& cursor) const {
+  ROOST_FN const auto& seen(const cursor_type& cursor) const {
     if constexpr (on_host) {
       return sectors_[cursor.number];
     } else {
@@ -401,7 +401,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   template <class Format>
-  ROOST_FN void next(cursor& cursor) const {
+  ROOST_FN void next(cursor_type& cursor) const {
     const std::uint64_t end = (split_hash(cursor.hash, regions_).digit + 1) * region_sectors_;
     cursor.number += step_of(cursor.remainder, Format()().log2_marks);
     if (cursor.number >= end) cursor.number -= region_sectors_;
@@ -457,7 +457,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     return detail::claim::full;
   }
 
-  ROOST_FN void look_in_stash(const cursor& cursor, hit& result) const {
+  ROOST_FN void look_in_stash(const cursor_type& cursor, hit& result) const {
     const auto region = static_cast<std::uint32_t>(split_hash(cursor.hash, regions_).digit);
     const std::uint64_t first = std::uint64_t{region} * region_stash_;
     std::uint32_t i = stash_start(cursor.hash);

@@ -87,7 +87,7 @@ struct compact::builder {
 
   /// Where a pair is in its probe sequence of tries.
   template <class Pieces>
-  struct cursor {
+  struct cursor_type {
     static constexpr int log2_marks = Pieces::format.log2_marks;
     std::uint32_t sector;  // of the region
     std::uint64_t tag;
@@ -121,7 +121,7 @@ struct compact::builder {
   }
 
   template <class Pieces>
-  ROOST_FN cursor<Pieces> home(const Key& key, std::uint32_t region) const {
+  ROOST_FN cursor_type<Pieces> home(const Key& key, std::uint32_t region) const {
     const auto home = split_hash(hash_of(key, target.seed_), target.all_sectors_);
     const auto remainder = static_cast<hash_type>(split_hash(home.rest, target.remainders_).digit);
     return {static_cast<std::uint32_t>(home.digit - std::uint64_t{region} * target.region_sectors_),
@@ -136,7 +136,7 @@ struct compact::builder {
   }
 
   template <class Pieces>
-  ROOST_FN void put(const Pieces& parts, const cursor<Pieces>& cursor, std::uint32_t s,
+  ROOST_FN void put(const Pieces& parts, const cursor_type<Pieces>& cursor, std::uint32_t s,
                     const item& mine) const {
     const std::uint32_t slot = parts.slot(cursor.sector, s);
     parts.tag[slot] = static_cast<typename Pieces::tag_type>(cursor.tag);
@@ -145,7 +145,7 @@ struct compact::builder {
 
   /// Records that a pair continues past this sector.
   template <class Team, class Pieces>
-  ROOST_FN void pass(const Team& team, const Pieces& parts, const cursor<Pieces>& cursor) const {
+  ROOST_FN void pass(const Team& team, const Pieces& parts, const cursor_type<Pieces>& cursor) const {
     team.fetch_or(parts.count[cursor.sector], cursor.mark());
   }
 
@@ -154,7 +154,7 @@ struct compact::builder {
   /// Puts a stray into the stash; returns false if the stash is full or already holds its key.
   template <class Team, class Pieces>
   ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const Items& items, std::uint32_t i,
-                          const cursor<Pieces>& cursor) const {
+                          const cursor_type<Pieces>& cursor) const {
     pass(team, parts, cursor);
     const bool made = claim_stash(team, parts.stash, items, parts.stray[i]) == detail::claim::made;
     parts.stray[i] |= in_stash;
@@ -165,7 +165,7 @@ struct compact::builder {
   template <class Pieces>
   ROOST_FN bool passed_its_key(const Pieces& parts, const Items& items, std::uint32_t place,
                                std::uint32_t region) const {
-    cursor<Pieces> cursor;
+    cursor_type<Pieces> cursor;
     if ((place & in_stash) != 0) {
       cursor = home<Pieces>(items[place & ~in_stash].key, region);
       for (std::uint32_t t = 0; t < target.tries_; ++t) cursor.next(*this);

@@ -50,7 +50,7 @@ struct layout_plan {
 /// The inserts of a table on a host: see unit_fill. A unit is a sector or a bucket.
 template <class Table, class Format>
 concept has_inserts = requires(const Table& table, Format format, typename Table::sector* units,
-                               const typename Table::cursor& home, const typename Table::item& item) {
+                               const typename Table::cursor_type& home, const typename Table::item& item) {
   { table.regions() } -> std::same_as<std::uint32_t>;
   { table.region_units() } -> std::same_as<std::uint32_t>;
   { table.region_begin(0u) } -> std::same_as<typename Table::sector*>;

@@ -45,9 +45,9 @@ struct bulk_drivers {
 /// none().
 template <class Table, class Format>
 concept has_steps_in = requires(const Table& table, const typename Table::key_type& key, Format format,
-                                typename Table::cursor& cursor, int slot, typename Table::hit& hit) {
-  { table.start(key) } -> std::same_as<typename Table::cursor>;  // the lookup of a key where it begins
-  table.read(format, cursor);                                    // reads what is there
+                                typename Table::cursor_type& cursor, int slot, typename Table::hit& hit) {
+  { table.start(key) } -> std::same_as<typename Table::cursor_type>;  // the lookup of a key where it begins
+  table.read(format, cursor);                                         // reads what is there
   { table.match(format, cursor) } -> std::same_as<int>;  // the slot of the key in it, or a negative number
   table.take(format, cursor, slot, hit);                 // what the slot holds
   // Whether pairs continued past this piece, so that a lookup without a match must continue, too.

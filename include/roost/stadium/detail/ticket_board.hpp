@@ -298,7 +298,7 @@ class ticket_board::reader {
   ROOST_FN found<Value> find(const Key& key) const {
     found<Value> result;
     const hashes hash = hashes_of(key);
-    follow(cursor_of(hash), [&](const cursor& cursor, std::uint64_t ticket) {
+    follow(cursor_of(hash), [&](const cursor_type& cursor, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
       return ticket == hash.ticket && read(cursor, key, hash, result);
     });
@@ -329,7 +329,7 @@ class ticket_board::reader {
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
     std::uint64_t result = no_slot;
-    look(key, [&](const cursor& cursor) { result = slot_at(cursor); });
+    look(key, [&](const cursor_type& cursor) { result = slot_at(cursor); });
     return result;
   }
 
@@ -341,14 +341,14 @@ class ticket_board::reader {
   };
   ROOST_FN cost cost_of(const Key& key) const {
     cost result;
-    look(key, [&](const cursor&) { result.found = true; }, &result);
+    look(key, [&](const cursor_type&) { result.found = true; }, &result);
     return result;
   }
   /// True if the key is present, and sometimes if it is absent: the answer of the tickets alone.
   ROOST_FN bool may_contain(const Key& key) const {
     const hashes hash = hashes_of(key);
     bool result = false;
-    follow(cursor_of(hash), [&](const cursor&, std::uint64_t ticket) {
+    follow(cursor_of(hash), [&](const cursor_type&, std::uint64_t ticket) {
       result = ticket == hash.ticket;
       return result || never_used(ticket);
     });
@@ -392,14 +392,14 @@ class ticket_board::reader {
   }
 
   /// The state of a key's probing.
-  struct cursor {
+  struct cursor_type {
     std::uint32_t home, region;
     std::uint32_t distance;       // from home, in regions
     std::uint32_t start, stride;  // in a region
     std::uint32_t slot;           // in the region
     std::uint32_t step;           // slots passed in this region
   };
-  ROOST_FN cursor cursor_of(const hashes& hash) const {
+  ROOST_FN cursor_type cursor_of(const hashes& hash) const {
     const auto region = split_hash(hash.first, plan_.regions);
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
@@ -412,12 +412,12 @@ class ticket_board::reader {
             .slot = start,
             .step = 0};
   }
-  ROOST_FN void pass(cursor& cursor) const {
+  ROOST_FN void pass(cursor_type& cursor) const {
     cursor.slot += cursor.stride;
     if (cursor.slot >= plan_.region_slots) cursor.slot -= plan_.region_slots;
     ++cursor.step;
   }
-  ROOST_FN void leave_region(cursor& cursor) const {
+  ROOST_FN void leave_region(cursor_type& cursor) const {
     cursor.region = cursor.region + 1 == plan_.regions ? 0 : cursor.region + 1;
     ++cursor.distance;
     cursor.slot = cursor.start;
@@ -430,7 +430,7 @@ class ticket_board::reader {
   /// Follows a key's probe sequence until see(cursor, ticket) returns true, or the key cannot be further
   /// along.
   template <class See>
-  ROOST_FN void follow(cursor cursor, const See& see) const {
+  ROOST_FN void follow(cursor_type cursor, const See& see) const {
     for (;;) {
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
       for (;
@@ -447,7 +447,7 @@ class ticket_board::reader {
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
     const hashes hash = hashes_of(key);
-    follow(cursor_of(hash), [&](const cursor& cursor, std::uint64_t ticket) {
+    follow(cursor_of(hash), [&](const cursor_type& cursor, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
       if (ticket != hash.ticket) return false;
@@ -464,23 +464,23 @@ class ticket_board::reader {
   ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
   ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
 
-  ROOST_FN std::uint64_t* word_at(const cursor& cursor) const {
+  ROOST_FN std::uint64_t* word_at(const cursor_type& cursor) const {
     return memory_.words + std::uint64_t{cursor.region} * plan_.region_words +
            plan_.tickets.word_of(cursor.slot);
   }
   /// The lowest bit of a ticket in its word.
-  ROOST_FN std::uint32_t bit_of(const cursor& cursor) const {
+  ROOST_FN std::uint32_t bit_of(const cursor_type& cursor) const {
     return (cursor.slot - plan_.tickets.word_of(cursor.slot) * plan_.tickets.per_word) * plan_.tickets.width;
   }
-  ROOST_FN std::uint64_t ticket_at(const cursor& cursor) const {
+  ROOST_FN std::uint64_t ticket_at(const cursor_type& cursor) const {
     return shared::load(word_at(cursor)) >> bit_of(cursor) & plan_.tickets.mask();
   }
-  ROOST_FN std::uint64_t slot_at(const cursor& cursor) const {
+  ROOST_FN std::uint64_t slot_at(const cursor_type& cursor) const {
     return std::uint64_t{cursor.region} * plan_.region_slots + cursor.slot;
   }
-  ROOST_FN bool occupied_at(const cursor& cursor) const { return is_there(ticket_at(cursor)); }
-  ROOST_FN bool erased_at(const cursor& cursor) const { return is_erased(ticket_at(cursor)); }
-  ROOST_FN cursor cursor_at(std::uint64_t slot) const {
+  ROOST_FN bool occupied_at(const cursor_type& cursor) const { return is_there(ticket_at(cursor)); }
+  ROOST_FN bool erased_at(const cursor_type& cursor) const { return is_erased(ticket_at(cursor)); }
+  ROOST_FN cursor_type cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
     const auto rest = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
     return {.home = 0, .region = region, .distance = 0, .start = 0, .stride = 0, .slot = rest, .step = 0};
@@ -490,7 +490,7 @@ class ticket_board::reader {
       return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
-  ROOST_FN item* body_at(const cursor& cursor) const { return body_of_slot(slot_at(cursor)); }
+  ROOST_FN item* body_at(const cursor_type& cursor) const { return body_of_slot(slot_at(cursor)); }
   ROOST_FN std::uint32_t* guard_of(const hashes& hash) const {
     return memory_.guards + (static_cast<std::uint32_t>(hash.second >> 8) & (plan_.guards - 1));
   }
@@ -541,20 +541,21 @@ class ticket_board::reader {
   }
 
   /// Whether the body of a slot that has one has a given key.
-  ROOST_FN bool holds(const cursor& cursor, const Key& key) const {
+  ROOST_FN bool holds(const cursor_type& cursor, const Key& key) const {
     observe(cursor);
     return same_key(key_of(body_at(cursor)), key);
   }
 
   /// Orders reading a ticket before reading its body. A second load with acquire order is cheaper than
   /// acquire loads of every ticket, or a fence.
-  ROOST_FN void observe(const cursor& cursor) const {
+  ROOST_FN void observe(const cursor_type& cursor) const {
     if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(cursor)));
   }
 
   /// Whether a slot belongs to the key; if so, also its value, or nothing if the key has been erased since. A
   /// value of one word is right as read if the key is still present then; larger values need the guard.
-  ROOST_FN bool read(const cursor& cursor, const Key& key, const hashes& hash, found<Value>& result) const {
+  ROOST_FN bool read(const cursor_type& cursor, const Key& key, const hashes& hash,
+                     found<Value>& result) const {
     Value value;
     if (memory_.at_rest) {
       if (!load_if_of(body_at(cursor), key, value)) return false;
@@ -611,7 +612,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
 
  public:
   using base::base;
-  using typename base::cursor, typename base::item;
+  using typename base::cursor_type, typename base::item;
 
   /// Stores a pair whose key is absent and not inserted by any other thread; the caller guarantees both. The
   /// paper's insert: it reads no body.
@@ -647,7 +648,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Erases a key; false if it is absent. Its slot is available to this key only, until the next bulk insert.
   ROOST_FN bool erase(const Key& key) const {
     bool result = false;
-    look(key, [&](const cursor& cursor) {
+    look(key, [&](const cursor_type& cursor) {
       const std::uint32_t bit = bit_of(cursor);
       result = (detail::fetch_or(*word_at(cursor), shape::available << bit) >> bit & shape::available) == 0;
       auto& flags = memory_.heads[cursor.region].flags;
@@ -709,14 +710,14 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
 
   // An insert of a new key in steps, for callers that do other work between the steps.
 
-  ROOST_FN cursor first_step(const Key& key) const { return cursor_of(hashes_of(key)); }
+  ROOST_FN cursor_type first_step(const Key& key) const { return cursor_of(hashes_of(key)); }
   /// Tries the next slot of a probe sequence: true if it is now reserved, or if the whole table has no slot.
   template <class Mode>
-  ROOST_FN bool reserve(cursor& cursor) const {
+  ROOST_FN bool reserve(cursor_type& cursor) const {
     return reserve<Mode>(cursor, reserved());
   }
   /// Stores the pair in the slot that reserve() has found.
-  ROOST_FN insertion fill(const cursor& cursor, const Key& key, const Value& value) const {
+  ROOST_FN insertion fill(const cursor_type& cursor, const Key& key, const Value& value) const {
     return fill(cursor, hashes_of(key), key, value);
   }
 
@@ -726,7 +727,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// The probe sequence of a slot's key in the slot's region, up to the slot: calls visit(cursor) for the
   /// earlier slots as long as visit returns true. Returns the number of slots passed.
   template <class Visit>
-  ROOST_FN std::uint32_t walk_to(const cursor& last, const Visit& visit) const {
+  ROOST_FN std::uint32_t walk_to(const cursor_type& last, const Visit& visit) const {
     observe(last);
     auto cursor = cursor_of(hashes_of(base::key_of(body_at(last))));
     cursor.region = last.region;
@@ -734,7 +735,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return cursor.step;
   }
   /// Moves the body of a slot to the slot of an erased key; false if another thread was faster.
-  ROOST_FN bool move(const cursor& source, const cursor& target) const {
+  ROOST_FN bool move(const cursor_type& source, const cursor_type& target) const {
     for (taking now{}; !now.is_done;) {
       now = take<among_inserts>(target, reserved());
       if (!now.is_available) return false;
@@ -747,7 +748,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     detail::fetch_or(*word_at(source), shape::available << bit_of(source));
     return true;
   }
-  ROOST_FN void free(const cursor& slot) const {
+  ROOST_FN void free(const cursor_type& slot) const {
     detail::fetch_or(*word_at(slot), plan_.tickets.mask() << bit_of(slot));
   }
 
@@ -768,8 +769,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& hash,
                                  const Change& change) const {
     bool present = false, own = false, room = false;
-    cursor target = cursor_of(hash);
-    follow(target, [&](const cursor& cursor, std::uint64_t ticket) {
+    cursor_type target = cursor_of(hash);
+    follow(target, [&](const cursor_type& cursor, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
         if (!room) target = cursor;
         room = true;
@@ -802,7 +803,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Stores a pair in the first available slot of its key's probe sequence, from `cursor` on. At once: the
   /// ticket announces the body before it is written, since no thread reads bodies.
   template <class Mode, bool AtOnce = false>
-  ROOST_FN insertion settle(cursor cursor, const hashes& hash, const Key& key, const Value& value) const {
+  ROOST_FN insertion settle(cursor_type cursor, const hashes& hash, const Key& key,
+                            const Value& value) const {
     while (!reserve<Mode>(cursor, AtOnce ? hash.ticket : reserved())) {
     }
     return fill<AtOnce>(cursor, hash, key, value);
@@ -821,7 +823,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <class Mode>
-  ROOST_FN bool reserve(cursor& cursor, std::uint64_t ticket) const {
+  ROOST_FN bool reserve(cursor_type& cursor, std::uint64_t ticket) const {
     if (cursor.distance == plan_.regions) return true;
     const taking now = take<Mode>(cursor, ticket);
     if (now.is_available) return now.is_done;
@@ -846,7 +848,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     bool is_done;  // if false although the slot is available: another ticket in the same word has changed
   };
   template <class Mode>
-  ROOST_FN taking take(const cursor& cursor, std::uint64_t ticket) const {
+  ROOST_FN taking take(const cursor_type& cursor, std::uint64_t ticket) const {
     std::uint64_t* const word = word_at(cursor);
     const std::uint32_t bit = bit_of(cursor);
     const std::uint64_t seen = shared::load(word);
@@ -857,7 +859,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <bool Announced = false>
-  ROOST_FN insertion fill(const cursor& cursor, const hashes& hash, const Key& key,
+  ROOST_FN insertion fill(const cursor_type& cursor, const hashes& hash, const Key& key,
                           const Value& value) const {
     if (cursor.distance == plan_.regions) return insertion::full;
     item* const target = body_at(cursor);
@@ -870,7 +872,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   /// Announces the body of a reserved slot.
-  ROOST_FN void announce(const cursor& cursor, std::uint64_t ticket) const {
+  ROOST_FN void announce(const cursor_type& cursor, std::uint64_t ticket) const {
     const std::uint64_t cleared = ~ticket & plan_.tickets.mask() & ~shape::available;
     shared::clear_release(word_at(cursor), cleared << bit_of(cursor));
   }
