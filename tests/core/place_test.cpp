@@ -106,6 +106,28 @@ TEST(place, launches_teams_with_scratch_of_any_size) {
   }
 }
 
+// A kernel's limit of shared memory was once set by each launch: a thread lowered another's in between.
+TEST(place, launches_one_kernel_from_several_threads_with_scratch_of_any_size) {
+  constexpr std::size_t threads = 4, teams = 5;
+  const std::size_t rounds = sanitized ? 50 : 1000;
+  const auto sums = filled<u64>(threads * teams, 0);
+  const auto launch = [&](std::size_t thread) {
+    const u32 words = 12000 + static_cast<u32>(thread) * 10000;
+    const use_scratch kernel{words, const_cast<u64*>(sums.data()) + thread * teams};
+    for (std::size_t i = 0; i < rounds; ++i)
+      test_place().launch(teams, roost::detail::scratch_bytes_of(kernel), kernel);
+  };
+  {
+    std::vector<std::jthread> all;
+    for (std::size_t thread = 0; thread < threads; ++thread) all.emplace_back(launch, thread);
+  }
+  const auto result = download(sums);
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    for (std::size_t i = 0; i < teams; ++i)
+      EXPECT_EQ(result[thread * teams + i], rounds * (i + 1) * (12000 + thread * 10000));
+  }
+}
+
 /// Numbers of a tile from those that other teams have written.
 struct write_from {
   static constexpr int threads = 128;

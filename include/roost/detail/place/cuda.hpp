@@ -479,8 +479,10 @@ inline void cuda::start(const void* kernel, const grid& grid, void** arguments, 
   const detail::device_guard guard(device_);
   constexpr std::size_t without_asking = 44 << 10;  // of the 48 KiB that every kernel may use, 4 for its own
   if (grid.shared_bytes > without_asking) {
+    // The limit belongs to the kernel, not to the launch: were it this launch's, another thread's smaller one
+    // could lower it in between.
     detail::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(grid.shared_bytes)),
+                                       static_cast<int>(scratch_most())),
                   "cudaFuncSetAttribute");
   }
   const dim3 blocks(static_cast<unsigned>(grid.blocks)), threads(static_cast<unsigned>(grid.threads));
