@@ -420,11 +420,11 @@ struct bucketed::builder {
         if (slot % slots_of_bucket == slots_of_bucket - 1)
           team.exchange(parts.count[slot / slots_of_bucket], 1u);
       };
-      const detail::slots_to_claim claimed{.owner = parts.owner,
-                                           .slots = slots,
-                                           .start = target.home(items[i].key).bucket * slots_of_bucket,
-                                           .steps_most = detail::smaller<std::uint64_t>(slots, steps_left)};
-      return detail::claim_slot(team, claimed, items, i, on_pass);
+      const detail::probing_of_item from{
+          .table = {parts.owner, slots},
+          .home = target.home(items[i].key).bucket * slots_of_bucket,
+          .steps_most = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(slots, steps_left))};
+      return detail::claim_slot(team, from, items, i, on_pass);
     });
   }
 

@@ -229,8 +229,8 @@ struct compact::builder {
   ROOST_FN detail::claim claim_stash(const Team& team, std::uint32_t* stash, const Items& items,
                                      std::uint32_t i) const {
     const std::uint32_t start = target.stash_start(hash_of(items[i].key, target.seed_));
-    return detail::claim_slot(team, {stash, target.region_stash_, start, target.region_stash_}, items, i,
-                              [](std::uint32_t) {});
+    const std::uint32_t slots = target.region_stash_;
+    return detail::claim_slot(team, {{stash, slots}, start, slots}, items, i, [](std::uint32_t) {});
   }
 
   /// Writes the n tags of a sector bit by bit; true if two are equal.

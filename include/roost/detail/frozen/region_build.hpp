@@ -1,7 +1,7 @@
 #pragma once
 
 #include "roost/detail/partition/geometry.hpp"
-#include "roost/detail/place/copies.hpp"
+#include "roost/detail/table/team_table.hpp"
 #include "roost/partition.hpp"
 
 // Shared by the layouts: the keys of empty slots, claiming slots item by item, and the counts of a build.
@@ -75,29 +75,24 @@ leading_bits regions_of(leading_bits regions) {
 
 enum class claim { made, duplicate, full };
 
-inline constexpr std::uint32_t no_owner = ~0u;
+using table_of_owners = team_table<std::uint32_t, look::exchange, true>;  // numbers of items
+inline constexpr std::uint32_t no_owner = table_of_owners::empty;
 
-/// Slots that hold item numbers, to be probed linearly from `start` on.
-struct slots_to_claim {
-  std::uint32_t* owner;
-  std::uint32_t slots, start;
-  std::uint64_t steps_most;  // after these they count as full
+/// Where the probing for an item begins, and how long it may be.
+struct probing_of_item {
+  table_of_owners table;
+  std::uint32_t home, steps_most;
 };
 
-/// Inserts item i unless its key is present. This is slower than counting, but handles any number of copies
-/// of a key, and keys of any size. on_pass(slot) is called for every slot that another key holds.
+/// Claims a slot for item i unless one of its key has one. This is slower than counting, but handles any
+/// number of copies of a key, and keys of any size. on_pass(slot): see team_table.
 template <class Team, class Items, class OnPass>
-ROOST_FN claim claim_slot(const Team& team, const slots_to_claim& claimed, const Items& items,
-                          std::uint32_t i, const OnPass& on_pass) {
-  std::uint32_t slot = claimed.start;
-  for (std::uint64_t step = 0; step < claimed.steps_most; ++step) {
-    const std::uint32_t before = team.compare_exchange(claimed.owner[slot], no_owner, i);
-    if (before == no_owner) return claim::made;
-    if (same_key(items[before].key, items[i].key)) return claim::duplicate;
-    on_pass(slot);
-    slot = slot + 1 == claimed.slots ? 0 : slot + 1;
-  }
-  return claim::full;
+ROOST_FN claim claim_slot(const Team& team, const probing_of_item& from, const Items& items, std::uint32_t i,
+                          const OnPass& on_pass) {
+  const auto at = from.table.put(
+      team, from.home, i, from.steps_most,
+      [&](std::uint32_t other) { return same_key(items[other].key, items[i].key); }, on_pass);
+  return at.full ? claim::full : at.is_new() ? claim::made : claim::duplicate;
 }
 
 /// Keys as pairs with their numbers.

@@ -28,7 +28,8 @@ struct aggregate_regions {
   using reduce = reducers<Value, F...>;
   using words = region_words<Key, host>;  // those of the host identify every key of at most 8 bytes
   using word = typename words::word;
-  static constexpr word none_here = static_cast<word>(~word{0});
+  using table_type = team_table<word, look::read, false>;
+  static constexpr word none_here = table_type::empty;
   static constexpr std::uint32_t steps_most = 2048;
   static constexpr std::size_t slot_bytes = sizeof(word) + reduce::count * sizeof(typename reduce::word) +
                                             sizeof(std::uint32_t) + sizeof(std::uint16_t);
@@ -224,19 +225,12 @@ struct aggregate_regions {
   template <class Team>
   ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, word mine, word seen,
                                  bool& full) const {
-    std::uint32_t s = home_of(mine), left = smaller(slots - s, steps_most);
-    while (seen != mine) {
-      if (seen == none_here) {
-        seen = team.compare_exchange(parts.slot[s], none_here, mine);
-        if (seen == none_here) break;
-      } else if (--left == 0) {
-        full = true;
-        break;
-      } else {
-        seen = team.read(parts.slot[++s]);
-      }
-    }
-    return s;
+    const std::uint32_t home = home_of(mine);
+    const auto at = table_type{parts.slot, slots}.put_from(
+        team, {home, seen}, mine, smaller(slots - home, steps_most),
+        [&](word other) { return other == mine; }, [](std::uint32_t) {});
+    full |= at.full;
+    return at.slot;
   }
 
   /// Adds what the partition has absorbed of a region.

@@ -55,13 +55,15 @@ struct add_to_tables {
   std::size_t n;
 
   struct pieces {
-    std::uint32_t* table;  // see item_of_key
+    table_of_items table;
     key_type* key;
     typename reduce::words value;
     std::uint32_t* count;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint32_t>(slots), memory.take<key_type>(tile), reduce::take(memory, tile),
+    return {{memory.take<std::uint32_t>(slots), slots},
+            memory.take<key_type>(tile),
+            reduce::take(memory, tile),
             memory.take<std::uint32_t>(tile)};
   }
 
@@ -71,7 +73,7 @@ struct add_to_tables {
     const pieces parts = scratch_of(*this, memory);
     const std::size_t first = index * tile;
     const auto m = static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first));
-    fill_words(team, parts.table, slots, no_item);
+    parts.table.clear(team);
     for_each_of(team, m, [&](std::uint32_t i) {
       parts.key[i] = source[first + i].key;
       parts.count[i] = 0;
@@ -83,7 +85,7 @@ struct add_to_tables {
       const auto value = source[first + i].value;
       in_order |= reduce::depends_on_order(value);
       const auto home = static_cast<std::uint32_t>(hash_of(parts.key[i], run.hot.spread.seed)) % slots;
-      const std::uint32_t same = item_of_key(team, parts.table, slots, home, parts.key, i);
+      const std::uint32_t same = item_of_key(team, parts.table, home, parts.key, i);
       team.fetch_add(parts.count[same], 1u);
       reduce::add(team, parts.value, same, value);
     });

@@ -101,7 +101,7 @@ struct mark_first_items {
       tile_that_fits(group_tuning<Place>::numbering_bytes - steps_most * slot_bytes, 2 * slot_bytes,
                      group_tuning<Place>::numbering_held_most);
   static constexpr std::uint32_t slots_most = 2 * tile + steps_most;  // the last slots do not wrap around
-  static constexpr word none_here = static_cast<word>(~word{0});
+  using table_type = team_table<word, look::exchange, false>;
 
   const item* items;
   const std::uint64_t* begins;
@@ -112,12 +112,13 @@ struct mark_first_items {
   numbering_outcome* outcome;
 
   struct pieces {
-    word* slot;
+    table_type table;
     std::uint32_t* first;  // position of each slot's key
     std::uint32_t* distinct;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<word>(slots_most), memory.take<std::uint32_t>(slots_most),
+    return {{memory.take<word>(slots_most), slots_most},
+            memory.take<std::uint32_t>(slots_most),
             memory.take<std::uint32_t>(1)};
   }
 
@@ -131,7 +132,7 @@ struct mark_first_items {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     if (outcome->overflowed != 0) return;
-    const pieces parts = scratch_of(*this, memory);
+    pieces parts = scratch_of(*this, memory);
     const std::uint64_t begin = begins[region], count = ends[region] - begin;
     if (count == 0) return;
     if (count > tile && region_of.is_frequent(items[begin].key)) {  // numberer::finish_marks() does the rest
@@ -140,14 +141,15 @@ struct mark_first_items {
     }
     const std::uint32_t homes =
         2 * static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, (count + 15) / 16 * 16));
-    const std::uint32_t slots = homes + steps_most;
-    fill_words(team, parts.slot, slots, none_here);
-    fill_words(team, parts.first, slots, ~0u);
+    parts.table.slots = homes + steps_most;
+    parts.table.clear(team);
+    fill_words(team, parts.first, parts.table.slots, ~0u);
     if (team.rank() == 0) *parts.distinct = 0;
     team.sync();
     const bool marks_copies = !counts_few && outcome->marks_copies();
     constexpr int per_worker = static_cast<int>(tile) / Team::size;
-    std::uint32_t distinct = 0, last = 0;
+    std::uint32_t distinct = 0;
+    bool full = false;
     ROOST_ROLLED
     for (std::uint64_t done = 0; done < count; done += tile) {
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - done));
@@ -155,22 +157,17 @@ struct mark_first_items {
       for_each_held<per_worker>(team, n, [&](int held, int i) {
         const std::uint32_t position = mine(held, i).value;
         const word wanted = word_of(mine(held, i).key);
-        const std::uint32_t home = words::home(wanted, homes);
-        word* const slot = parts.slot + home;
-        word seen = none_here;
-        std::uint32_t step = 0;
-        for (; step < steps_most; ++step) {
-          seen = team.compare_exchange(slot[step], none_here, wanted);  // a read before it does not pay
-          if (seen == none_here || seen == wanted) break;
-        }
-        last = larger(last, step);
-        distinct += seen == none_here ? 1 : 0;
-        const std::uint32_t before = team.fetch_min(parts.first[home + step], position);
+        const auto at = parts.table.put(team, words::home(wanted, homes), wanted, steps_most,
+                                        [&](word other) { return other == wanted; });
+        full |= at.full;
+        if (at.full) return;
+        distinct += at.is_new() ? 1 : 0;
+        const std::uint32_t before = team.fetch_min(parts.first[at.slot], position);
         if (marks_copies && before != ~0u) target.set(larger(before, position));
       });
     }
     team.add_near(*parts.distinct, distinct);
-    if (team.any(last == steps_most)) {
+    if (team.any(full)) {
       if (team.rank() == 0) fetch_add(outcome->failed, 1u);
       return;
     }
@@ -182,7 +179,7 @@ struct mark_first_items {
     }
     if (team.rank() == 0) fetch_add(outcome->size, std::uint64_t{*parts.distinct});
     if (marks_copies) return;
-    for_each_of(team, slots, [&](std::uint32_t s) {
+    for_each_of(team, parts.table.slots, [&](std::uint32_t s) {
       if (parts.first[s] != ~0u) target.set(parts.first[s]);
     });
   }

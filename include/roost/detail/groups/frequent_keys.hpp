@@ -3,7 +3,7 @@
 #include "roost/detail/groups/choose.hpp"
 #include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/place/arrays.hpp"
-#include "roost/detail/place/copies.hpp"
+#include "roost/detail/table/team_table.hpp"
 #include "roost/partition.hpp"
 
 // Frequent keys, which very many items have: a sample finds them, and each gets its own region.
@@ -69,20 +69,17 @@ struct item_of_sample {
   ROOST_FN auto operator()(std::size_t i) const { return (*this)[i]; }
 };
 
-inline constexpr std::uint32_t no_item = ~0u;
+using table_of_items = team_table<std::uint32_t, look::read, true>;
 
-/// Returns an item with the key of item i: for all items with this key the same one. `table`: of a team, with
-/// `slots` slots, a power of two, that are initially no_item; `home`: the key's first slot.
+/// Returns an item with the key of item i: for all items with this key the same one. The table has more slots
+/// than there are items; `home`: of the key.
 template <class Team, class Key>
-ROOST_FN std::uint32_t item_of_key(const Team& team, std::uint32_t* table, std::uint32_t slots,
-                                   std::uint32_t home, const Key* keys, std::uint32_t i) {
+ROOST_FN std::uint32_t item_of_key(const Team& team, const table_of_items& table, std::uint32_t home,
+                                   const Key* keys, std::uint32_t i) {
   const Key mine = keys[i];
-  for (std::uint32_t s = home;; s = (s + 1) % slots) {
-    std::uint32_t seen = team.read(table[s]);  // most find their key: a read is cheaper
-    if (seen == no_item) seen = team.compare_exchange(table[s], no_item, i);
-    if (seen == no_item) return i;
-    if (same_key(keys[seen], mine)) return seen;
-  }
+  const auto at =
+      table.put(team, home, i, table.slots, [&](std::uint32_t other) { return same_key(keys[other], mine); });
+  return at.is_new() ? i : at.before;
 }
 
 /// Finds frequent keys in a sample; run by one team.
@@ -107,15 +104,15 @@ struct find_frequent_keys {
   sample_outcome* outcome;
 
   struct pieces {
-    Key* key;              // of each item
-    std::uint32_t* table;  // see item_of_key
+    Key* key;  // of each item
+    table_of_items table;
     std::uint32_t* count;  // items of each item_of_key; then frequent keys of each slot of `target`
     sample_outcome* seen;
     std::uint32_t* chosen;  // items of frequent keys
     std::uint64_t* hash;    // of their keys
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<Key>(sample),           memory.take<std::uint32_t>(table_slots),
+    return {memory.take<Key>(sample),           {memory.take<std::uint32_t>(table_slots), table_slots},
             memory.take<std::uint32_t>(sample), memory.take<sample_outcome>(1),
             memory.take<std::uint32_t>(most),   memory.take<std::uint64_t>(most)};
   }
@@ -125,14 +122,14 @@ struct find_frequent_keys {
     const pieces parts = scratch_of(*this, memory);
     const item_of_sample<Source> items{source, step};
     for_each_of(team, sample, [&](std::uint32_t i) { parts.key[i] = items[i].key; });
-    fill_words(team, parts.table, table_slots, no_item);
+    parts.table.clear(team);
     fill_words(team, parts.count, sample, 0);
     if (team.rank() == 0) *parts.seen = {0, 0, 0};
     team.sync();
     for_each_of(team, sample, [&](std::uint32_t i) {
       const auto home = static_cast<std::uint32_t>(
           split_hash(hash_of(parts.key[i], target.spread.seed), table_slots).digit);
-      team.fetch_add(parts.count[item_of_key(team, parts.table, table_slots, home, parts.key, i)], 1u);
+      team.fetch_add(parts.count[item_of_key(team, parts.table, home, parts.key, i)], 1u);
     });
     team.sync();
     std::uint32_t different = 0, pairs = 0;

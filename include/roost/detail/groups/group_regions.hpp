@@ -71,7 +71,7 @@ struct group_regions {
                                                  (sorts ? 2 : 1) * key_numbers<Key, tile>::slots_least);
     parts.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
     if constexpr (sorts) {
-      parts.tile_start = parts.numbers.slot + key_numbers<Key, tile>::slots_least;
+      parts.tile_start = parts.numbers.table.slot + key_numbers<Key, tile>::slots_least;
       parts.tile_number = parts.tile_start + tile;
     }
     parts.digit_count = memory.take<std::uint32_t>(sorts ? digits : 0);
@@ -98,7 +98,7 @@ struct group_regions {
       if (team.rank() == 0) fetch_add(*target.failed, std::uint64_t{1});
       return;
     }
-    if (!one_tile) parts.numbers.slots = key_numbers<Key, tile>::slots_least;
+    if (!one_tile) parts.numbers.table.slots = key_numbers<Key, tile>::slots_least;
     if (!one_tile && region_of.is_frequent(items[begin].key)) {
       if (team.rank() == 0) write_only_group(region, first);
       return;

@@ -12,13 +12,13 @@ namespace roost::detail {
 template <class Key, class Value, class... F>
 struct hot_keys {
   using reduce = reducers<Value, F...>;
-  static constexpr std::uint16_t none = 0xffff;
+  using table_type = team_table<std::uint16_t, look::exchange, true>;
 
   leading_bits spread;
   regions_and_frequent_keys<Key> found;  // by other regions
   const sample_outcome* seen;     // null if the host knows how many there are; else at most found.count are
                                   // absorbed, and none if there are more
-  std::uint32_t slots;            // of a tile's table of these keys, a power of two: slots_for()
+  std::uint32_t slots;            // of a tile's table of these keys: slots_for()
   typename reduce::words values;  // of each frequent key, in memory of the place
   std::uint32_t* counts;
 
@@ -41,20 +41,22 @@ struct hot_keys {
   }
 
   struct pieces {
-    std::uint16_t* slot;  // of a table of the keys: their numbers
+    table_type table;  // of the numbers of the keys
     Key* key;
     typename reduce::words value;
     std::uint32_t* count;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint16_t>(slots), memory.take<Key>(found.count),
-            reduce::take(memory, found.count), memory.take<std::uint32_t>(found.count)};
+    return {{memory.take<std::uint16_t>(slots), slots},
+            memory.take<Key>(found.count),
+            reduce::take(memory, found.count),
+            memory.take<std::uint32_t>(found.count)};
   }
   template <class Team>
   ROOST_FN void begin(const Team& team, const pieces& parts) const {
     if (found.count == 0) return;
     const std::uint32_t n = keys();
-    for_each_of(team, slots, [&](std::uint32_t s) { parts.slot[s] = none; });
+    for_each_of(team, slots, [&](std::uint32_t s) { parts.table.slot[s] = table_type::empty; });
     for_each_of(team, n, [&](std::uint32_t f) {
       parts.key[f] = found.frequent[f];
       parts.count[f] = 0;
@@ -62,23 +64,22 @@ struct hot_keys {
     });
     team.sync();
     for_each_of(team, n, [&](std::uint32_t f) {
-      std::uint32_t s = home(parts.key[f]);
-      while (team.compare_exchange(parts.slot[s], none, static_cast<std::uint16_t>(f)) != none) s = next(s);
+      const auto no_copies = [](std::uint16_t) { return false; };
+      parts.table.put(team, home(parts.key[f]), static_cast<std::uint16_t>(f), slots, no_copies);
     });
   }
   /// Whether an item is absorbed.
   template <class Team, class Item>
   ROOST_FN bool take(const Team& team, const pieces& parts, const Item& item) const {
     if (found.count == 0) return false;
-    for (std::uint32_t s = home(item.key);; s = next(s)) {
-      const std::uint16_t f = parts.slot[s];
-      if (f == none) return false;
-      if (!same_key(parts.key[f], item.key)) continue;
-      if (reduce::depends_on_order(item.value)) return false;  // the region reports it
-      team.fetch_add(parts.count[f], 1u);
-      reduce::add(team, parts.value, f, item.value);
-      return true;
-    }
+    const std::uint16_t f = parts.table.slot[parts.table.find(home(item.key), [&](std::uint16_t other) {
+      return other == table_type::empty || same_key(parts.key[other], item.key);
+    })];
+    if (f == table_type::empty || reduce::depends_on_order(item.value))
+      return false;  // the region reports it
+    team.fetch_add(parts.count[f], 1u);
+    reduce::add(team, parts.value, f, item.value);
+    return true;
   }
   template <class Team>
   ROOST_FN void end(const Team& team, const pieces& parts) const {
@@ -95,7 +96,6 @@ struct hot_keys {
   ROOST_FN std::uint32_t home(const Key& key) const {  // by the last bits: the first ones are the region's
     return static_cast<std::uint32_t>(hash_of(key, spread.seed)) & (slots - 1);
   }
-  ROOST_FN std::uint32_t next(std::uint32_t s) const { return (s + 1) & (slots - 1); }
 };
 
 template <class Reduce>

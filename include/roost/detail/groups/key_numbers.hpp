@@ -2,8 +2,8 @@
 
 #include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/partition/ranks.hpp"
-#include "roost/detail/place/copies.hpp"
 #include "roost/detail/place/tuning.hpp"
+#include "roost/detail/table/team_table.hpp"
 
 // Numbers for the distinct keys of a team's items.
 
@@ -47,14 +47,12 @@ class item_numbers<PerWorker, serial_team> {
 template <class Key, std::uint32_t Tile>
 struct key_numbers {
   static constexpr std::uint32_t slots_least = 2 * Tile;
-  static constexpr std::uint32_t none = ~0u;
   static constexpr std::uint32_t numbered =
       1u << 31;  // flag in a slot: if clear, the slot holds a key's number; if set, the first item of this
                  // tile with the key
 
   leading_bits region_of;  // the leading bits of the hash, which are the same for all keys of a region
-  std::uint32_t slots;
-  std::uint32_t* slot;
+  team_table<std::uint32_t, look::read, true> table;
   std::uint32_t* size;  // distinct keys
   std::uint32_t* warp_counts;
   Key* key;       // by number
@@ -64,8 +62,7 @@ struct key_numbers {
                                    std::uint32_t slots = slots_least) {
     key_numbers parts;
     parts.region_of = region_of;
-    parts.slots = slots;
-    parts.slot = memory.take<std::uint32_t>(slots);
+    parts.table = {memory.take<std::uint32_t>(slots), slots};
     parts.size = memory.take<std::uint32_t>(1);
     parts.warp_counts = memory.take<std::uint32_t>(32);
     parts.key = memory.take<Key>(Tile);
@@ -75,21 +72,20 @@ struct key_numbers {
   /// A barrier is needed before the next step that reads slots: add() has one.
   template <class Team>
   ROOST_FN void clear(const Team& team) const {
-    fill_words(team, slot, slots, none);
+    table.clear(team);
     if (team.rank() == 0) *size = 0;
   }
 
   ROOST_FN std::uint32_t home_of(const Key& mine) const {
     const auto rest = split_hash(hash_of(mine, region_of.seed), region_of.regions).rest;
-    return static_cast<std::uint32_t>(split_hash(rest, slots).digit);
+    return static_cast<std::uint32_t>(split_hash(rest, table.slots).digit);
   }
 
   /// The number of a key that already has one.
   ROOST_FN std::uint32_t number_of(const Key& mine) const {
-    for (std::uint32_t s = home_of(mine);; s = s + 1 == slots ? 0 : s + 1) {
-      const std::uint32_t number = slot[s] & ~numbered;
-      if (same_key(key[number], mine)) return number;
-    }
+    const std::uint32_t s =
+        table.find(home_of(mine), [&](std::uint32_t word) { return same_key(key[word & ~numbered], mine); });
+    return table.slot[s] & ~numbered;
   }
 
   /// number(held, i) = the number of the key of each of n items; on_new(number, held, i) is called for the
@@ -104,30 +100,20 @@ struct key_numbers {
     for_each_held_in_step<PerWorker, true>(team, n, [&](int held, int i) {
       const Key mine = item(held, i).key;
       const auto me = static_cast<std::uint32_t>(i);
-      std::uint32_t s = home_of(mine);
-      for (std::uint32_t steps = 0;; s = s + 1 == slots ? 0 : s + 1) {
-        std::uint32_t seen = team.read(slot[s]);  // most find their key: a read is cheaper
-        if (seen == none) seen = team.compare_exchange(slot[s], none, me);
-        if (seen == none) break;
-        const bool has_number = (seen & numbered) != 0;
-        if (same_key(has_number ? key[seen & ~numbered] : tile_key[seen], mine)) {
-          if (!has_number && me < seen) team.fetch_min(slot[s], me);
-          break;
-        }
-        if (++steps == slots) {
-          full = true;
-          break;
-        }
-      }
-      number(held, i) = s;
+      const auto at = table.put(team, home_of(mine), me, table.slots, [&](std::uint32_t word) {
+        return same_key((word & numbered) != 0 ? key[word & ~numbered] : tile_key[word], mine);
+      });
+      if (!at.full && me < at.before && (at.before & numbered) == 0) team.fetch_min(table.slot[at.slot], me);
+      full |= at.full;
+      number(held, i) = at.slot;
     });
     if (team.any(full)) return false;
     for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
-      if (slot[number(held, i)] == static_cast<std::uint32_t>(i)) number(held, i) |= numbered;
+      if (table.slot[number(held, i)] == static_cast<std::uint32_t>(i)) number(held, i) |= numbered;
     });
     const auto is_first = [&](int held, int i) { return (number(held, i) & numbered) != 0; };
     const auto name = [&](std::uint32_t fresh, int held, int i) {
-      slot[number(held, i) & ~numbered] = fresh | numbered;
+      table.slot[number(held, i) & ~numbered] = fresh | numbered;
       key[fresh] = item(held, i).key;
       on_new(fresh, held, i);
     };
@@ -148,8 +134,9 @@ struct key_numbers {
     }
     if (team.rank() == 0) *size = after;
     team.sync();
-    for_each_held<PerWorker, true>(
-        team, n, [&](int held, int i) { number(held, i) = slot[number(held, i) & ~numbered] & ~numbered; });
+    for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
+      number(held, i) = table.slot[number(held, i) & ~numbered] & ~numbered;
+    });
     return true;
   }
 };

@@ -5,9 +5,8 @@
 #include "roost/detail/place/look_back.hpp"
 
 // The kernel of numbering: see numbering.hpp. A team inserts the keys of a region into a table whose layout
-// does not depend on the order of insertion: linear probing in which the lesser word always stays (Amble and
-// Knuth, Ordered hash tables, 1974). Such a table is in hash order, so the number of a key is the count of
-// occupied slots before its own, and nothing is sorted.
+// does not depend on the order of insertion (team_table::put_in_order): it is in hash order, so the number of
+// a key is the count of occupied slots before its own, and nothing is sorted.
 
 namespace roost::detail {
 
@@ -136,7 +135,8 @@ struct number_regions {
   static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots do not wrap around
   using words = region_words<Key, Place>;
   using word = typename words::word;
-  static constexpr word none_here = static_cast<word>(~word{0});
+  using table_type = team_table<word, look::read, false>;
+  static constexpr word none_here = table_type::empty;
   using item = pair<Key, Value>;
   using value = Value;
 
@@ -266,6 +266,7 @@ class region_numbering {
     }
   }
   ROOST_FN std::uint32_t slots() const { return 2 * size() + Kernel::steps_most; }
+  ROOST_FN typename Kernel::table_type table() const { return {parts_.slot, slots()}; }
 
   ROOST_FN std::uint32_t home(word_type word) const { return words::home(word, 2 * size()); }
 
@@ -274,18 +275,9 @@ class region_numbering {
     bool full = false;
     each_tile([&](std::uint32_t n, std::uint64_t) {
       for_each_held_in_step<per_worker>(team_, n, [&](int held, int i) {
-        word_type word = words_.of(mine_(held, i).key).word;
-        const std::uint32_t start = home(word);
+        const word_type word = words_.of(mine_(held, i).key).word;
         keep_word(held, i, word);
-        std::uint32_t step = 0;
-        for (; step < Kernel::steps_most; ++step) {
-          word_type& slot = parts_.slot[start + step];
-          word_type seen = team_.read(slot);  // most find their key: a read is cheaper
-          if (seen > word) seen = team_.fetch_min(slot, word);
-          if (seen == word || seen == Kernel::none_here) break;
-          word = larger(word, seen);  // the lesser one stays
-        }
-        full |= step == Kernel::steps_most;
+        full |= !table().put_in_order(team_, home(word), word, Kernel::steps_most);
       });
     });
     if (team_.any(full)) return ~0u;
@@ -323,10 +315,7 @@ class region_numbering {
   }
 
   ROOST_FN std::uint32_t number_of_word(word_type word) const {
-    std::uint32_t s = home(word);
-    ROOST_ROLLED
-    while (parts_.slot[s] != word) ++s;
-    return number_of_slot(s);
+    return number_of_slot(table().find(home(word), [&](word_type other) { return other == word; }));
   }
 
   /// Looks up the numbers of a tile's items, unless they are already known.
