@@ -279,7 +279,7 @@ struct read_occupied {
 };
 
 template <class Key>
-struct number_keys {
+struct index_keys {
   cuckoo_run<Key>* slots;
   const std::uint64_t* before;  // occupied slots before each
   Key* keys;
@@ -317,7 +317,7 @@ class cuckoo_index {
     std::uint64_t size = 0;
     place.copy_to_host(&size, before.data() + capacity, sizeof(size));
     keys_ = array<Key, Place>(place, size);
-    place.for_each(capacity, number_keys<Key>{built_.slots.data(), before.data(), keys_.data()});
+    place.for_each(capacity, index_keys<Key>{built_.slots.data(), before.data(), keys_.data()});
     place.synchronize();
   }
 

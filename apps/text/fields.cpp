@@ -31,7 +31,7 @@ std::optional<big_vector<std::uint64_t>> integers(const host& cpu, const text_co
 }
 
 /// Where each number first occurs.
-std::vector<std::uint32_t> first_rows(const numbered_keys& keys) {
+std::vector<std::uint32_t> first_rows(const indexed_keys& keys) {
   std::vector<std::uint32_t> rows;
   rows.reserve(keys.counts.size());
   for (std::size_t i = 0; i < keys.numbers.size() && rows.size() < keys.counts.size(); ++i) {
@@ -44,7 +44,7 @@ std::vector<std::uint32_t> first_rows(const numbered_keys& keys) {
 struct exact_keys {
   std::uint64_t seed = 0;
   big_vector<text_key> keys;
-  numbered_keys numbered;
+  indexed_keys numbered;
   std::vector<std::uint32_t> rows;  // where each number first occurs
 };
 
@@ -248,7 +248,7 @@ different_fields count_fields(const host& cpu, const key_tables& tables, const t
                               std::span<const std::uint64_t> weights, text_hash hash) {
   expect_few(column.size());
   different_fields result;
-  numbered_keys numbered;
+  indexed_keys numbered;
   if (auto found = hash == hash_text ? tables.number(column) : std::nullopt) {
     numbered = std::move(*found);
     result.rows = first_rows(numbered);

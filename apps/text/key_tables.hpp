@@ -35,7 +35,7 @@ struct matches {
 using use_matches = std::function<void(matches&)>;
 
 /// Distinct keys with numbers, in the order of their first occurrence.
-struct numbered_keys {
+struct indexed_keys {
   std::vector<std::uint32_t> numbers;  // of each key
   std::vector<std::uint64_t> counts;   // how often the key of each number occurs
 };
@@ -66,10 +66,10 @@ class key_tables {
                                                  std::span<const std::uint32_t> rows) const = 0;
   virtual matcher_pointer<text_key> matcher(std::span<const text_key> keys,
                                             std::span<const std::uint32_t> rows) const = 0;
-  virtual numbered_keys number(std::span<const std::uint64_t> keys) const = 0;
-  virtual numbered_keys number(std::span<const text_key> keys) const = 0;
+  virtual indexed_keys number(std::span<const std::uint64_t> keys) const = 0;
+  virtual indexed_keys number(std::span<const text_key> keys) const = 0;
   /// Numbers the texts themselves, exactly; nothing if the place numbers their keys.
-  virtual std::optional<numbered_keys> number(const text_column& texts) const = 0;
+  virtual std::optional<indexed_keys> number(const text_column& texts) const = 0;
 };
 
 /// Calls use(tables) with tables of the host, or of the current CUDA device.
@@ -139,15 +139,15 @@ class tables_of final : public key_tables {
                                     std::span<const std::uint32_t> rows) const override {
     return std::make_unique<matcher_of<text_key, Place>>(place_, keys, rows);
   }
-  numbered_keys number(std::span<const std::uint64_t> keys) const override { return number_keys(keys); }
-  numbered_keys number(std::span<const text_key> keys) const override { return number_keys(keys); }
-  std::optional<numbered_keys> number(const text_column& texts) const override {
+  indexed_keys number(std::span<const std::uint64_t> keys) const override { return index_keys(keys); }
+  indexed_keys number(std::span<const text_key> keys) const override { return index_keys(keys); }
+  std::optional<indexed_keys> number(const text_column& texts) const override {
     if constexpr (std::is_same_v<Place, host>) {
       roost::text_column all;
       all.add(texts.size(), listed_texts{texts.data(), texts.step()});
       const auto found = number_texts(place_, all);
-      numbered_keys result{{found.numbers.begin(), found.numbers.end()},
-                           std::vector<std::uint64_t>(found.first.size())};
+      indexed_keys result{{found.numbers.begin(), found.numbers.end()},
+                          std::vector<std::uint64_t>(found.first.size())};
       for (const auto number : result.numbers) ++result.counts[number];
       return result;
     }
@@ -156,7 +156,7 @@ class tables_of final : public key_tables {
 
  private:
   template <class Key>
-  numbered_keys number_keys(std::span<const Key> keys) const {
+  indexed_keys index_keys(std::span<const Key> keys) const {
     const auto all = unique_all(place_, brought_to(place_, keys), {.inverse = true, .counts = true});
     return {copy_to_host(place_, all.inverse), copy_to_host(place_, all.counts)};
   }

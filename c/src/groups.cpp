@@ -125,7 +125,7 @@ template <class Place>
 class groups final : public roost_groups {
  public:
   groups(const Place& place, const roost_table& keys, bool drops_nulls, int at)
-      : rows_(number_rows(place, keys, drops_nulls, true, true)) {
+      : rows_(index_rows(place, keys, drops_nulls, true, true)) {
     device = at;
   }
 

@@ -69,8 +69,8 @@ void drop_nulls(const Place& place, const std::vector<const std::uint8_t*>& bitm
 }
 
 template <class Place>
-numbered_rows<Place> number_rows(const Place& place, const roost_table& table, bool drops_nulls, bool numbers,
-                                 bool counts) {
+numbered_rows<Place> index_rows(const Place& place, const roost_table& table, bool drops_nulls, bool numbers,
+                                bool counts) {
   const table_keys<Place> keys(place, {&table}, null_equality::equal);
   return keys.with(place, [&](const auto& words) {
     auto all = unique_all(place, words, {index_order::first_occurrence, true, numbers, counts});

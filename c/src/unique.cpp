@@ -24,7 +24,7 @@ template <class Place>
 void on<Place>::unique(const roost_table& table, ArrowDeviceArray* first) const {
   const at_place<Place> there(device_);
   const Place place = there.get();
-  auto rows = rows_of(place, number_rows(place, table, false, false, false).first, device_);
+  auto rows = rows_of(place, index_rows(place, table, false, false, false).first, device_);
   finish_at(place, device_, {{&rows, first}});
 }
 
@@ -33,7 +33,7 @@ void on<Place>::factorize(const roost_table& table, bool drops_nulls, ArrowDevic
                           ArrowDeviceArray* first) const {
   const at_place<Place> there(device_);
   const Place place = there.get();
-  const auto all = number_rows(place, table, drops_nulls, true, false);
+  const auto all = index_rows(place, table, drops_nulls, true, false);
   auto codes = rows_of(place, all.numbers, device_), rows = rows_of(place, all.first, device_);
   finish_at(place, device_, {{&codes, numbers}, {&rows, first}});
 }
@@ -43,7 +43,7 @@ void on<Place>::value_counts(const roost_table& table, ArrowDeviceArray* first,
                              ArrowDeviceArray* counts) const {
   const at_place<Place> there(device_);
   const Place place = there.get();
-  auto all = number_rows(place, table, false, false, true);
+  auto all = index_rows(place, table, false, false, true);
   const std::size_t n = all.first.size();
   auto rows = rows_of(place, all.first, device_);
   auto counted = make_array(n, 0, {{}, buffer_of(std::move(all.counts), device_)});
@@ -54,7 +54,7 @@ template <class Place>
 void on<Place>::duplicated(const roost_table& table, bool keeps_first, ArrowDeviceArray* result) const {
   const at_place<Place> there(device_);
   const Place place = there.get();
-  const auto all = number_rows(place, table, false, !keeps_first, !keeps_first);
+  const auto all = index_rows(place, table, false, !keeps_first, !keeps_first);
   array<bool, Place> again(place, table.columns.rows());
   if (keeps_first) {
     place.fill(again.data(), 1, again.bytes());

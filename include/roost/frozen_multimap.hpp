@@ -12,7 +12,7 @@ namespace roost {
 namespace detail {
 
 /// Gives other lookups access to the table in which a multimap finds the number of a key.
-struct numbers_of_keys {
+struct indices_of_keys {
   template <class Multimap>
   static const auto& of(const Multimap& map) {
     return map.numbers_;
@@ -370,7 +370,7 @@ class frozen_multimap {
   }
 
  private:
-  friend struct detail::numbers_of_keys;
+  friend struct detail::indices_of_keys;
   using groups = detail::groups<Key, Value, Place>;
 
   template <class Source>
@@ -387,7 +387,7 @@ class frozen_multimap {
 
   frozen_multimap(const Place& place, groups&& all, options chosen)
       : options_(chosen),
-        numbers_(detail::map_of_keys<map>(place, all, detail::numbered_keys<Key>{all.keys.data()}, all.size(),
+        numbers_(detail::map_of_keys<map>(place, all, detail::indexed_keys<Key>{all.keys.data()}, all.size(),
                                           chosen.load_factor)),
         keys_(std::move(all.keys)),
         offsets_(std::move(all.offsets)),

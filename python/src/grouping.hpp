@@ -349,11 +349,11 @@ class grouping_of_few final : public grouping<host> {
   array<Key, host> keys_;
 };
 
-/// Groups the rows of keys like detail::number_few; null if they are not few.
+/// Groups the rows of keys like detail::index_few; null if they are not few.
 template <class Key, class Keys>
 std::unique_ptr<grouping<host>> group_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
-  auto few = detail::number_few<Key>(cpu, n, keys, bits);
+  auto few = detail::index_few<Key>(cpu, n, keys, bits);
   if (!few) return nullptr;
   return std::make_unique<grouping_of_few<Key>>(cpu, std::move(*few));
 }

@@ -66,7 +66,7 @@ nb::object number_columns(const std::vector<const texts*>& columns, bool wide) {
 /// Groups the rows of a column; null unless its texts are short, and few.
 std::unique_ptr<grouping<host>> group_texts(const texts& column) {
   return without_gil(call_place<host>(), [&](const host& cpu) -> std::unique_ptr<grouping<host>> {
-    auto rows = detail::number_few_texts(cpu, column);
+    auto rows = detail::index_few_texts(cpu, column);
     if (!rows) return nullptr;
     return std::make_unique<grouping_of_few<std::uint32_t>>(
         cpu, detail::few_groups<std::uint32_t>{{}, std::move(*rows)});

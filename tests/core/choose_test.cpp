@@ -163,13 +163,13 @@ std::string grouping(batch_facts batch, const sample_facts& sample) {
 std::string numbering(batch_facts batch, const sample_facts& sample, bool distinct) {
   std::string words;
   for (const char* separator = "";; separator = ", ") {
-    const numbering_step step = choose_numbering(batch, distinct);
+    const indexing_step step = choose_indexing(batch, distinct);
     words += separator +
              std::string(std::vector{"sample", "slack", "exact", "another seed"}[static_cast<int>(step)]);
-    if (step == numbering_step::give_up) return words;
-    if (step == numbering_step::sample) batch.sample = sample;
-    batch.tried.slack |= step == numbering_step::slack;
-    batch.tried.exact |= step == numbering_step::exact;
+    if (step == indexing_step::give_up) return words;
+    if (step == indexing_step::sample) batch.sample = sample;
+    batch.tried.slack |= step == indexing_step::slack;
+    batch.tried.exact |= step == indexing_step::exact;
   }
 }
 
@@ -235,7 +235,7 @@ TEST(choose, gives_up_without_hope) {
     batch_facts batch = batch_of(host, 1 << 20);
     batch.hopeless = true;
     EXPECT_EQ(choose_aggregation(batch, {9000, 4096}).step, aggregate_step::give_up);
-    EXPECT_EQ(choose_numbering(batch, false), numbering_step::give_up);
+    EXPECT_EQ(choose_indexing(batch, false), indexing_step::give_up);
   }
 }
 

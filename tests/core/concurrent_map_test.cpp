@@ -320,7 +320,7 @@ TEST(concurrent_map_calls, keys_of_a_full_region_go_on_in_the_next_one_and_move_
     std::vector<u32> keys(n);
     for (std::size_t i = 0; i < n; ++i)
       keys[i] = roost::key_of_hash<u32>(static_cast<u32>(0x40000000u + i * (width / n)), 0);
-    ASSERT_EQ(map.ref().region_number(keys[0]), map.ref().region_number(keys[n - 1]));
+    ASSERT_EQ(map.ref().region_index(keys[0]), map.ref().region_index(keys[n - 1]));
     const auto inserted = map.insert(test_place(), upload(keys), upload(keys), {.path = way}).inserted;
     EXPECT_GT(inserted, slots);
     EXPECT_EQ(map.count_found(test_place(), upload(keys)), inserted);
@@ -478,7 +478,7 @@ TEST(concurrent_map_calls, slots_of_erased_keys_in_full_regions_come_back) {
 TEST(concurrent_map_calls, a_few_erased_keys_in_a_full_part_come_back) {
   u32_map map(test_place(), 8500, {.load_factor = 0.85, .grows = false});
   const auto section = [&](u32 key) {
-    return map.ref().region_number(key) / (map.ref().geometry().regions / 8);
+    return map.ref().region_index(key) / (map.ref().geometry().regions / 8);
   };
   const auto numbers = from_numbers<u32>(different_numbers(60000, 5));
   std::vector<u32> keys;

@@ -49,11 +49,11 @@ TEST(concurrent_room, no_key_is_lost_where_regions_are_almost_full) {
   std::vector<u32> in_region(regions), erased_of(regions);
   std::unordered_map<u32, u32> model;
   for (u32 key = 1; key < 3 * map.capacity() / 2; ++key) {  // two slots of each region stay free
-    u32& here = in_region[ref.region_number(key)];
+    u32& here = in_region[ref.region_index(key)];
     if (here < slots - 2 && ref.insert(key, 3 * key) == insertion::inserted) model[key] = 3 * key, ++here;
   }
   for (auto at = model.begin(); at != model.end();) {  // and two are erased
-    u32& erased = erased_of[ref.region_number(at->first)];
+    u32& erased = erased_of[ref.region_index(at->first)];
     if (erased == 2) {
       ++at;
     } else {

@@ -96,7 +96,7 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
     if (sanitized && (n > 1'000'000 ? threads != 2 : (threads == 1) != (different == 1))) continue;
     const roost::host cpu(threads);
     const auto few =
-        detail::number_few<Key>(cpu, n, detail::values_at{[&](std::size_t i) { return keys[i]; }}, bits);
+        detail::index_few<Key>(cpu, n, detail::values_at{[&](std::size_t i) { return keys[i]; }}, bits);
     if (n < detail::few_groups_rows || (!direct && right.keys.size() > detail::few_groups_most(n))) {
       EXPECT_FALSE(few);
       continue;
@@ -159,8 +159,8 @@ TEST(few_groups, of_keys_that_somebody_chose_are_left_to_others) {
     const u64 folded = (i % 1000) * inverse;
     keys[i] = folded ^ (folded >> 32);
   }
-  EXPECT_FALSE(detail::number_few<u64>(roost::host(2), keys.size(),
-                                       detail::values_at{[&](std::size_t i) { return keys[i]; }}));
+  EXPECT_FALSE(detail::index_few<u64>(roost::host(2), keys.size(),
+                                      detail::values_at{[&](std::size_t i) { return keys[i]; }}));
   const auto right = oracle(keys);
   const auto all =
       roost::unique_all(roost::host(2), keys, {roost::index_order::first_occurrence, true, true});

@@ -105,8 +105,8 @@ void check_numbers(const std::vector<Key>& keys, const oracle_map<Key, std::vect
   const auto& place = test_place();
   const auto input = upload(keys);
   const auto all =
-      roost::detail::number_keys<u32>(place, roost::detail::as_sequence(input), 3,
-                                      {.keys = true, .counts = true, .first = true, .numbers = true}, "test");
+      roost::detail::index_keys<u32>(place, roost::detail::as_sequence(input), 3,
+                                     {.keys = true, .counts = true, .first = true, .numbers = true}, "test");
   const std::vector<Key> different = roost::copy_to_host(place, all.keys);
   const std::vector<u64> counts = roost::copy_to_host(place, all.counts);
   const std::vector<u32> first = roost::copy_to_host(place, all.first);
@@ -160,7 +160,7 @@ TEST(grouping, of_as_many_keys_as_a_team_has_numbers_for) {
 }
 
 TEST(grouping, numbers_as_many_keys_as_a_region_may_have) {
-  constexpr u32 most = roost::detail::numbering_tile<place_type, u32, u32>;
+  constexpr u32 most = roost::detail::indexing_tile<place_type, u32, u32>;
   if (only_threads) GTEST_SKIP() << "one thread does it";
   for (const u32 n : {most - 1, most, most + 1}) {
     if (sanitized && n != most && n != most + 1) continue;

@@ -318,7 +318,7 @@ TEST(coordinate_index_calls, valid_notices_damage) {
 }
 
 TEST(coordinate_index_calls, valid_notices_rows_in_another_order) {
-  using kernel = roost::detail::number_blocks<place_type, 3>;
+  using kernel = roost::detail::index_blocks<place_type, 3>;
   using block = roost::detail::block;
   // As many as there is room for; the host knows that there is one superblock.
   constexpr std::size_t blocks = on_host ? 64 : 64 + 2 / 2,

@@ -223,8 +223,8 @@ class arrow_keys {
 
   key_column read(const Place& place, const arrow_table::column& from, const arrow_type& as,
                   std::byte* values);
-  void number_texts_of(const Place& place, std::initializer_list<const arrow_table*> tables, std::size_t c,
-                       const arrow_type& as);
+  void index_texts_of(const Place& place, std::initializer_list<const arrow_table*> tables, std::size_t c,
+                      const arrow_type& as);
 
   std::vector<std::vector<key_column>> columns_;
   std::vector<std::shared_ptr<void>> memory_;

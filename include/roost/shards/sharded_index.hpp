@@ -43,7 +43,7 @@ class sharded_index : sharded_map<Key, std::uint32_t, Shards> {
     requires(!std::is_same_v<Keys, sharded_index>)
   sharded_index(const Shards& shards, const Keys& keys, options chosen = {})
       : map({.load_factor = chosen.load_factor, .seed = chosen.seed}) {
-    number_keys(shards, keys, chosen);
+    index_keys(shards, keys, chosen);
   }
 
   /// An empty index without memory.
@@ -108,7 +108,7 @@ class sharded_index : sharded_map<Key, std::uint32_t, Shards> {
   }
 
   template <class Keys>
-  void number_keys(const Shards& shards, const Keys& keys, const options& chosen) {
+  void index_keys(const Shards& shards, const Keys& keys, const options& chosen) {
     constexpr const char* where = "roost::sharded_index";
     detail::check_order(chosen.order, where);
     detail::check_parts(shards, where, keys);

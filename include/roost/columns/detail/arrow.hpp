@@ -522,8 +522,8 @@ void arrow_keys<Place>::add(const Place& place, std::size_t table, const arrow_t
 }
 
 template <class Place>
-void arrow_keys<Place>::number_texts_of(const Place& place, std::initializer_list<const arrow_table*> tables,
-                                        std::size_t c, const arrow_type& as) {
+void arrow_keys<Place>::index_texts_of(const Place& place, std::initializer_list<const arrow_table*> tables,
+                                       std::size_t c, const arrow_type& as) {
   std::size_t rows = 0;
   for (const arrow_table* table : tables) rows += table->rows();
   array<std::string_view, Place> texts(place, rows);
@@ -578,7 +578,7 @@ arrow_keys<Place>::arrow_keys(const Place& place, std::initializer_list<const ar
         add(place, t, of_all.subspan(std::exchange(row, row + each[t].size()), each[t].size()), each[t]);
       }
     } else {
-      number_texts_of(place, tables, c, as);
+      index_texts_of(place, tables, c, as);
     }
   }
 }

@@ -120,8 +120,8 @@ bool all_same(const host& cpu, std::span<const std::uint32_t> first, std::span<c
 
 /// Numbers texts by their keys; nothing if two different texts have the same key.
 template <class KeyOf>
-std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column& texts, const KeyOf&,
-                                             const array<typename KeyOf::type, host>& keys) {
+std::optional<numbered_texts> index_by_keys(const host& cpu, const text_column& texts, const KeyOf&,
+                                            const array<typename KeyOf::type, host>& keys) {
   auto distinct = unique_all(cpu, keys, {index_order::first_occurrence, true, true});
   numbered_texts result{std::move(distinct.first), std::move(distinct.inverse)};
   bool same = true;
@@ -133,14 +133,14 @@ std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column&
 
 /// Numbers few short texts in place, without an array of their keys; nothing for others.
 template <class KeyOf>
-std::optional<few_rows> number_few_texts(const host& cpu, const text_column& texts, const KeyOf& key_of) {
+std::optional<few_rows> index_few_texts(const host& cpu, const text_column& texts, const KeyOf& key_of) {
   std::optional<few_rows> result;
   texts.with_layout([&](const auto& text) {
     using layout = std::decay_t<decltype(text)>;
     if constexpr (!text_keys::hashes(KeyOf::form) && !std::is_same_v<layout, text_column> &&
                   !std::is_same_v<layout, coded_texts>) {
-      auto few = number_few<typename KeyOf::type>(cpu, texts.size(),
-                                                  values_at{[&](std::size_t i) { return key_of(text[i]); }});
+      auto few = index_few<typename KeyOf::type>(cpu, texts.size(),
+                                                 values_at{[&](std::size_t i) { return key_of(text[i]); }});
       if (few) result = std::move(few->rows);
     }
   });
@@ -218,9 +218,9 @@ inline text_keys::form shortest_form(const host& cpu, const text_column& all) {
 }
 
 /// The same for texts of any length.
-inline std::optional<few_rows> number_few_texts(const host& cpu, const text_column& texts) {
+inline std::optional<few_rows> index_few_texts(const host& cpu, const text_column& texts) {
   return with_key_of(shortest_form(cpu, texts), 0,
-                     [&](const auto& key_of) { return number_few_texts(cpu, texts, key_of); });
+                     [&](const auto& key_of) { return index_few_texts(cpu, texts, key_of); });
 }
 
 /// Calls done(key_of, seed) with a function that makes keys of the shortest form from texts; if it returns
@@ -244,11 +244,11 @@ void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
 inline numbered_texts number_texts(const host& cpu, const text_column& texts) {
   numbered_texts result;
   detail::with_keys_for(cpu, texts, [&](const auto& key_of, std::uint64_t) {
-    if (auto few = detail::number_few_texts(cpu, texts, key_of)) {
+    if (auto few = detail::index_few_texts(cpu, texts, key_of)) {
       result = {copy_to(cpu, few->first), std::move(few->numbers)};
       return true;
     }
-    auto numbered = detail::number_by_keys(cpu, texts, key_of, detail::keys_of(cpu, texts, key_of));
+    auto numbered = detail::index_by_keys(cpu, texts, key_of, detail::keys_of(cpu, texts, key_of));
     if (numbered) result = std::move(*numbered);
     return numbered.has_value();
   });
@@ -272,7 +272,7 @@ inline text_keys keys_of_texts(const host& cpu, const text_column& texts) {
   detail::with_keys_for(cpu, texts, [&](const auto& key_of, std::uint64_t seed) {
     auto keys = detail::keys_of(cpu, texts, key_of);
     if (text_keys::hashes(key_of.form)) {
-      auto numbered = detail::number_by_keys(cpu, texts, key_of, keys);
+      auto numbered = detail::index_by_keys(cpu, texts, key_of, keys);
       if (!numbered) return false;
       result.numbered = std::move(*numbered);
     }

@@ -189,7 +189,7 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   /// Splits keys by the leading bits of their hash, which is the order of the buckets.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
 
-  ROOST_FN std::uint32_t region_number(const Key& key) const {
+  ROOST_FN std::uint32_t region_index(const Key& key) const {
     return static_cast<std::uint32_t>(split_hash(hash_of(key, plan_.seed), plan_.regions).digit);
   }
 

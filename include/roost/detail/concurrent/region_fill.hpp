@@ -53,7 +53,7 @@ struct pairs_of_table {
         if (!Table::slot::is_there(word)) return;
         const auto item =
             pair_of(source.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
-        if (target.region_number(item.key) == region) f(item);
+        if (target.region_index(item.key) == region) f(item);
       });
       some_free = team.any(mine_free);
     }

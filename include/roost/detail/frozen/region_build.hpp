@@ -97,7 +97,7 @@ ROOST_FN claim claim_slot(const Team& team, const probing_of_item& from, const I
 
 /// Keys as pairs with their numbers.
 template <class Key>
-struct numbered_keys {
+struct indexed_keys {
   const Key* keys = nullptr;
   const std::uint32_t* numbers = nullptr;  // null: they follow each other,
   std::uint32_t first = 0;                 // from this one on
@@ -105,7 +105,7 @@ struct numbered_keys {
   ROOST_FN pair<Key, std::uint32_t> operator[](std::size_t i) const {
     return {keys[i], numbers == nullptr ? first + static_cast<std::uint32_t>(i) : numbers[i]};
   }
-  ROOST_FN numbered_keys operator+(std::uint64_t n) const {
+  ROOST_FN indexed_keys operator+(std::uint64_t n) const {
     return {keys + n, numbers == nullptr ? nullptr : numbers + n, first + static_cast<std::uint32_t>(n)};
   }
 };
@@ -114,7 +114,7 @@ struct numbered_keys {
 /// begins[region_of.regions].
 template <class Key>
 struct keys_in_order {
-  numbered_keys<Key> items;
+  indexed_keys<Key> items;
   std::size_t count;
   leading_bits region_of;
   const std::uint64_t* begins;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "roost/detail/groups/aggregate_tables.hpp"
-#include "roost/detail/groups/numbering.hpp"
+#include "roost/detail/groups/index_keys.hpp"
 
 // Aggregates without grouping: if the order of a key's values does not matter, a team adds up the values of a
 // region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the partition.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "roost/detail/groups/hot_keys.hpp"
-#include "roost/detail/groups/number_kernel.hpp"
+#include "roost/detail/groups/index_kernel.hpp"
 
 // The kernel that adds up the values of a region in a table in scratch memory.
 

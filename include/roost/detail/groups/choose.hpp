@@ -144,23 +144,23 @@ constexpr grouping_step choose_grouping(const batch_facts& batch) {
   return batch.tried.exact ? grouping_step::give_up : grouping_step::exact;
 }
 
-// Numbers of distinct keys: two_way_index, and unique.
+// Indices of distinct keys: two_way_index, and unique.
 
-enum class numbering_step { sample, slack, exact, give_up };
+enum class indexing_step { sample, slack, exact, give_up };
 
-inline constexpr double numbering_copies = 8;  // like grouping_copies
+inline constexpr double indexing_copies = 8;  // like grouping_copies
 
 /// `distinct`: there is no result if keys have copies.
-constexpr numbering_step choose_numbering(const batch_facts& batch, bool distinct) {
-  if (batch.hopeless || batch.tried.exact || (distinct && batch.tried.slack)) return numbering_step::give_up;
-  if (distinct) return numbering_step::slack;
-  if (!batch.sample && (!tries_unsampled(batch) || batch.tried.slack)) return numbering_step::sample;
-  if (batch.tried.slack) return numbering_step::exact;
+constexpr indexing_step choose_indexing(const batch_facts& batch, bool distinct) {
+  if (batch.hopeless || batch.tried.exact || (distinct && batch.tried.slack)) return indexing_step::give_up;
+  if (distinct) return indexing_step::slack;
+  if (!batch.sample && (!tries_unsampled(batch) || batch.tried.slack)) return indexing_step::sample;
+  if (batch.tried.slack) return indexing_step::exact;
   // Many copies are counted first, not after an overflow: 1024 copies 33.2 -> 46.7 G/s.
   const bool crowds =
       batch.sample && (batch.sample->frequent != 0 ||
-                       has_many_copies(batch.sample->copies, batch.rows, 1.5 * numbering_copies));
-  return crowds ? numbering_step::exact : numbering_step::slack;
+                       has_many_copies(batch.sample->copies, batch.rows, 1.5 * indexing_copies));
+  return crowds ? indexing_step::exact : indexing_step::slack;
 }
 
 /// Whether a few regions are counted before any are marked, to mark first items or else copies. (Marking:
@@ -289,7 +289,7 @@ enum class unique_step {
   mark,    // first items, or copies: 2^26 keys, 1, 8, 1024 copies 33.6, 32.6, 23.2 -> 47.0, 47.5, 36.4 G/s
   sample,  // for copies
   sort,    // all keys
-  number_and_sort,  // the distinct ones alone
+  index_and_sort,  // the distinct ones alone
   number
 };
 
@@ -305,9 +305,9 @@ constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts
   if (wanted.keys_alone && wanted.by_first && batch.key_bytes <= 8) return unique_step::mark;
   if (!wanted.keys_alone || !wanted.by_key || wanted.first || !batch.integers) return unique_step::number;
   if (sorts_bits(batch) || batch.rows <= sorted_most) return unique_step::sort;
-  if (batch.rows <= unsampled_most(batch.on_host)) return unique_step::number_and_sort;
+  if (batch.rows <= unsampled_most(batch.on_host)) return unique_step::index_and_sort;
   if (!batch.sample) return unique_step::sample;
-  return batch.sample->copies == 0 ? unique_step::sort : unique_step::number_and_sort;
+  return batch.sample->copies == 0 ? unique_step::sort : unique_step::index_and_sort;
 }
 
 // Joins

@@ -231,8 +231,8 @@ std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys
 
 /// Numbers each chunk of rows by a table of its own; false if its keys are not few.
 template <class Key, class Table, class Keys>
-bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys,
-                   std::size_t most) {
+bool index_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys,
+                  std::size_t most) {
   const std::size_t n = rows.numbers.size();
   std::atomic<bool> too_many{false};
   cpu.launch(tables.size(), few_rows::block * sizeof(Key),
@@ -289,8 +289,8 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows, s
 /// Numbers rows by tables that empty() makes; nothing if they have more than `most` keys. `distinct`: about
 /// how many they have.
 template <class Key, class Empty, class Keys>
-std::optional<few_groups<Key>> number_few(const host& cpu, const batch_facts& batch, const Keys& keys,
-                                          const Empty& empty, std::size_t distinct, std::size_t most) {
+std::optional<few_groups<Key>> index_few(const host& cpu, const batch_facts& batch, const Keys& keys,
+                                         const Empty& empty, std::size_t distinct, std::size_t most) {
   few_groups<Key> result;
   few_rows& rows = result.rows;
   rows.chunks = chunks_of_few(batch, distinct);
@@ -299,7 +299,7 @@ std::optional<few_groups<Key>> number_few(const host& cpu, const batch_facts& ba
   rows.numbers = array<std::uint32_t, host>(cpu, batch.rows);
   std::vector<decltype(empty())> tables;
   for (std::size_t c = 0; c < rows.chunks; ++c) tables.push_back(empty());
-  if (!number_chunks<Key>(cpu, tables, rows, keys, most) || !merge_tables(cpu, tables, rows, most))
+  if (!index_chunks<Key>(cpu, tables, rows, keys, most) || !merge_tables(cpu, tables, rows, most))
     return std::nullopt;
   result.keys = copy_to(cpu, tables[0].distinct().keys);
   return result;
@@ -308,8 +308,8 @@ std::optional<few_groups<Key>> number_few(const host& cpu, const batch_facts& ba
 /// Numbers n rows by their keys; nothing if they are not few. `keys`: like values_at. `bits`: of the greatest
 /// one, if it is known that they are so small.
 template <class Key, class Keys>
-std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
-                                          std::size_t bits = 64) {
+std::optional<few_groups<Key>> index_few(const host& cpu, std::size_t n, const Keys& keys,
+                                         std::size_t bits = 64) {
   const batch_facts batch = facts_of<Key>(cpu, n);
   if (!looks_for_few(batch)) return std::nullopt;
   if constexpr (is_integer<Key>) {
@@ -319,13 +319,13 @@ std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const 
     if (bits < 64 && std::uint64_t{1} << bits <= most) range = {0, std::uint64_t{1} << bits};
     if (range) {
       const auto empty = [&] { return direct_table<Key>(*range); };
-      return number_few<Key>(cpu, batch, keys, empty, range->count, range->count);
+      return index_few<Key>(cpu, batch, keys, empty, range->count, range->count);
     }
   }
   const auto distinct = sample_few<Key>(cpu, n, keys);
   if (!distinct) return std::nullopt;
   const auto empty = [&] { return key_table<Key>(cpu, keys(0)); };
-  return number_few<Key>(cpu, batch, keys, empty, *distinct, few_groups_most(n));
+  return index_few<Key>(cpu, batch, keys, empty, *distinct, few_groups_most(n));
 }
 
 /// body(group, value) for the rows from `first` to `end` - 1.

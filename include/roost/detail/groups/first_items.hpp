@@ -1,8 +1,8 @@
 #pragma once
 
-#include "roost/detail/groups/number_kernel.hpp"
+#include "roost/detail/groups/index_kernel.hpp"
 
-// Marks where each key of a batch occurs first, for callers that need no numbers: see numbering.hpp. A team
+// Marks where each key of a batch occurs first, for callers that need no numbers: see index_keys.hpp. A team
 // inserts the keys of a region into a table, with the least position of each.
 
 namespace roost::detail {
@@ -98,8 +98,8 @@ struct mark_first_items {
   static constexpr std::uint32_t steps_most = 256;
   static constexpr std::size_t slot_bytes = sizeof(word) + sizeof(std::uint32_t);
   static constexpr std::uint32_t tile =  // the most keys that a region should have; two slots for each
-      tile_that_fits(group_tuning<Place>::numbering_bytes - steps_most * slot_bytes, 2 * slot_bytes,
-                     group_tuning<Place>::numbering_held_most);
+      tile_that_fits(group_tuning<Place>::indexing_bytes - steps_most * slot_bytes, 2 * slot_bytes,
+                     group_tuning<Place>::indexing_held_most);
   static constexpr std::uint32_t slots_most = 2 * tile + steps_most;  // the last slots do not wrap around
   using table_type = team_table<word, look::exchange, false>;
 
@@ -109,7 +109,7 @@ struct mark_first_items {
   regions_and_frequent_keys<Key> region_of;
   bool counts_few;  // instead of marking
   marks target;
-  numbering_outcome* outcome;
+  indexing_outcome* outcome;
 
   struct pieces {
     table_type table;
@@ -135,7 +135,7 @@ struct mark_first_items {
     pieces parts = scratch_of(*this, memory);
     const std::uint64_t begin = begins[region], count = ends[region] - begin;
     if (count == 0) return;
-    if (count > tile && region_of.is_frequent(items[begin].key)) {  // numberer::finish_marks() does the rest
+    if (count > tile && region_of.is_frequent(items[begin].key)) {  // indexer::finish_marks() does the rest
       if (team.rank() == 0) fetch_add(outcome->size, std::uint64_t{1});
       return;
     }

@@ -48,8 +48,8 @@ struct regions_and_frequent_keys {
 
   ROOST_FN std::uint32_t of_frequent(std::uint32_t f) const { return spread(frequent[f]) + f + 1; }
 
-  /// The number, counting regions of frequent keys, of the first region at or after a given region by hash.
-  ROOST_FN std::uint32_t number_of(std::uint32_t region) const {
+  /// The index, counting regions of frequent keys, of the first region at or after a given region by hash.
+  ROOST_FN std::uint32_t index_of(std::uint32_t region) const {
     return region + lower_bound(0u, count, [&](std::uint32_t f) { return spread(frequent[f]) < region; });
   }
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "roost/detail/groups/group_regions.hpp"
-#include "roost/detail/groups/numbering.hpp"
+#include "roost/detail/groups/index_keys.hpp"
 
 // Grouping brings items with the same key together. They are partitioned by region, stably; a team numbers
 // the distinct keys of a region, and orders its items by these numbers. Frequent keys get their own regions,
@@ -16,7 +16,7 @@ struct groups {
   array<std::uint64_t, Place> offsets;  // where the values of each key begin, and the end
   array<Value, Place> values;           // of all items
   frequent_keys<Key, Place> frequent{leading_bits{}};
-  array<std::uint64_t, Place> keys_before;  // see numbering_output
+  array<std::uint64_t, Place> keys_before;  // see indexing_output
   std::size_t scratch_bytes = 0;
 
   std::size_t size() const { return keys.size(); }
@@ -75,9 +75,9 @@ class grouper {
   template <class Source>
   bool group_distinct(const Source& source) {
     const leading_bits& spread = frequent_.region_of.spread;
-    numberer<Key, Value, Place> numberer(place_, n_, spread.seed, 1,
-                                         {.keys = true, .first = true, .different = true});
-    auto all = numberer.run(source);
+    indexer<Key, Value, Place> indexer(place_, n_, spread.seed, 1,
+                                       {.keys = true, .first = true, .different = true});
+    auto all = indexer.run(source);
     if (!all) return false;
     result_.keys = std::move(all->keys);
     result_.values = std::move(all->first);
@@ -165,7 +165,7 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, const c
 
 /// A map of keys to numbers, built in place from the n keys that were grouped or numbered.
 template <class Map, class Place, class Keys, class Key>
-Map map_of_keys(const Place& place, const Keys& all, const numbered_keys<Key>& numbered, std::size_t n,
+Map map_of_keys(const Place& place, const Keys& all, const indexed_keys<Key>& numbered, std::size_t n,
                 double load_factor) {
   const leading_bits& spread = all.frequent.region_of.spread;
   const auto begins = begins_of_regions(place, all.frequent, all.keys_before);

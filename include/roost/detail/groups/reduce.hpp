@@ -67,7 +67,7 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
   if constexpr (std::is_same_v<Place, host>) {
     if (choose_group_by(batch, combines) == group_by_step::few) {
       const auto key_at = values_at{[&](std::size_t i) { return source[i].key; }};
-      if (auto few = number_few<key>(place, source.size(), key_at))
+      if (auto few = index_few<key>(place, source.size(), key_at))
         return aggregate_few(place, std::move(*few), source, options, f...);
       batch.tried.few = true;
     }

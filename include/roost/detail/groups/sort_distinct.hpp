@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/detail/groups/numbering.hpp"
+#include "roost/detail/groups/index_keys.hpp"
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/partition/sort.hpp"
 

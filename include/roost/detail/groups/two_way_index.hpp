@@ -23,7 +23,7 @@ struct add_counts {
 
 /// Each key with its number, as sort_pairs takes them.
 template <class Key>
-struct number_by_key {
+struct index_by_key {
   const Key* keys;
   const std::uint32_t* numbers;
   ROOST_FN auto operator()(std::size_t i) const {
@@ -56,7 +56,7 @@ template <class Key, class Place>
 array<Key, Place> sort_by_key(const Place& place, const array<Key, Place>& keys,
                               array<std::uint32_t, Place>& numbers) {
   array<Key, Place> result(place, numbers.size());
-  const computed pairs(numbers.size(), number_by_key<Key>{keys.data(), numbers.data()});
+  const computed pairs(numbers.size(), index_by_key<Key>{keys.data(), numbers.data()});
   const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
   place.for_each(numbers.size(), write_sorted<Key>{sorted.items(), result.data(), numbers.data()});
   return result;
@@ -80,7 +80,7 @@ auto distinct_by_first(const Place& place, const Sequence& sequence, bool first,
   using Key = element_of<Sequence>;
   const std::size_t n = sequence.size();
   unique_keys<Key, Place> result;
-  auto found = number_keys<std::uint32_t>(place, sequence, 0, {.marks = true}, where);
+  auto found = index_keys<std::uint32_t>(place, sequence, 0, {.marks = true}, where);
   const auto write = [&]<class Source>(const Source& source, auto& target) {
     target = std::remove_cvref_t<decltype(target)>(place, found.size);
     if (found.size != n) {
@@ -201,10 +201,10 @@ array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
 
 /// Calls f with a batch that is numbered.
 template <class Place, class Sequence, class F>
-auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed,
-                   const numbering_kind& kind, const char* where, const F& f) {
-  if (!kind.first) return f(number_keys<none>(place, sequence, seed, kind, where));
-  return f(number_keys<std::uint32_t>(place, sequence, seed, kind, where));
+auto with_indexed(const Place& place, const Sequence& sequence, std::uint64_t seed, const indexing_kind& kind,
+                  const char* where, const F& f) {
+  if (!kind.first) return f(index_keys<none>(place, sequence, seed, kind, where));
+  return f(index_keys<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
 /// The result of unique_all for few keys: in the order of first occurrence, unless they are sorted.
@@ -234,14 +234,14 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
 
 /// The distinct keys, and whatever else is wanted of them, from their numbers.
 template <class Place, class Sequence>
-auto unique_by_number(const Place& place, const Sequence& sequence, const unique_options& wanted,
-                      const char* where) {
+auto unique_by_index(const Place& place, const Sequence& sequence, const unique_options& wanted,
+                     const char* where) {
   using key = element_of<Sequence>;
-  const numbering_kind kind{.keys = true,
-                            .counts = wanted.counts,
-                            .first = wanted.first || wanted.order == index_order::first_occurrence,
-                            .numbers = wanted.inverse};
-  return with_numbered(place, sequence, 0, kind, where, [&](auto batch) {
+  const indexing_kind kind{.keys = true,
+                           .counts = wanted.counts,
+                           .first = wanted.first || wanted.order == index_order::first_occurrence,
+                           .indices = wanted.inverse};
+  return with_indexed(place, sequence, 0, kind, where, [&](auto batch) {
     auto ordered = order_new_keys(place, sequence, batch, wanted.order, known_indices<Place>(), where);
     unique_keys<key, Place> result;
     if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
@@ -280,7 +280,7 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
       case unique_step::few:
         if constexpr (std::is_same_v<Place, host>) {
           const auto key_at = values_at{[&](std::size_t i) { return sequence[i]; }};
-          if (auto few = number_few<key>(place, batch.rows, key_at))
+          if (auto few = index_few<key>(place, batch.rows, key_at))
             return unique_few(place, std::move(*few), wanted);
         }
         batch.tried.few = true;
@@ -295,16 +295,16 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
         check_batch(batch.rows, where);
         if constexpr (is_integer<key>) return {sort_distinct(place, sequence, false), {}, {}, {}};
         break;
-      case unique_step::number_and_sort:
+      case unique_step::index_and_sort:
         if constexpr (is_integer<key>) {
-          const auto numbered = number_keys<none>(place, sequence, 0, {.keys = true}, where);
+          const auto numbered = index_keys<none>(place, sequence, 0, {.keys = true}, where);
           return {sort_distinct(place, as_sequence(numbered.keys), true), {}, {}, {}};
         }
         break;
       case unique_step::number:
         break;
     }
-    return unique_by_number(place, sequence, wanted, where);
+    return unique_by_index(place, sequence, wanted, where);
   }
 }
 
@@ -329,11 +329,11 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   detail::check_order<Key>(options_.order, where);
   const std::size_t before = size();
   if (before != 0 && sequence.size() == 0) return {};
-  const detail::numbering_kind kind{.keys = true,
-                                    .counts = options_.counts,
-                                    .first = options_.order == index_order::first_occurrence,
-                                    .numbers = true};
-  return detail::with_numbered(place, sequence, options_.seed, kind, where, [&](auto batch) {
+  const detail::indexing_kind kind{.keys = true,
+                                   .counts = options_.counts,
+                                   .first = options_.order == index_order::first_occurrence,
+                                   .indices = true};
+  return detail::with_indexed(place, sequence, options_.seed, kind, where, [&](auto batch) {
     array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
     if (before != 0) find(place, batch.keys, known);
     auto fresh =
@@ -354,8 +354,8 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
         return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
                    {.load_factor = options_.load_factor, .seed = options_.seed});
       const bool in_hash_order = index_of.size() == 0;
-      const detail::numbered_keys<Key> numbered{in_hash_order ? all_keys.data() : batch.keys.data(),
-                                                index_of.data()};
+      const detail::indexed_keys<Key> numbered{in_hash_order ? all_keys.data() : batch.keys.data(),
+                                               index_of.data()};
       return detail::map_of_keys<map>(place, batch, numbered, after, options_.load_factor);
     }();
     auto result = detail::indices_of_items(place, batch, sequence.size(), fresh);
@@ -377,7 +377,7 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
 
 template <class Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys) {
-  return detail::number_keys<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
+  return detail::index_keys<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
 }
 
 }  // namespace roost

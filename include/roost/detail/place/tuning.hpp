@@ -153,10 +153,10 @@ template <>
 struct group_tuning<cuda> {
   static constexpr int threads = 512;
   static constexpr int teams_at_once = 3;
-  static constexpr std::size_t bytes = 64 << 10;            // that a team groups items in
-  static constexpr std::size_t held_most = 4;               // items of a worker
-  static constexpr std::size_t numbering_bytes = 72 << 10;  // that a team numbers keys in
-  static constexpr std::size_t numbering_held_most = 8;
+  static constexpr std::size_t bytes = 64 << 10;           // that a team groups items in
+  static constexpr std::size_t held_most = 4;              // items of a worker
+  static constexpr std::size_t indexing_bytes = 72 << 10;  // that a team numbers keys in
+  static constexpr std::size_t indexing_held_most = 8;
   static constexpr std::uint32_t sample = 8192;       // items that are sampled for frequent keys,
   static constexpr std::uint32_t tiles_most = 16;     // keys with more tiles than this are frequent
   static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
@@ -174,8 +174,8 @@ template <>
 struct group_tuning<host> {
   static constexpr std::size_t bytes = 512 << 10;
   static constexpr std::size_t held_most = 64;
-  static constexpr std::size_t numbering_bytes = 768 << 10;
-  static constexpr std::size_t numbering_held_most = 64;
+  static constexpr std::size_t indexing_bytes = 768 << 10;
+  static constexpr std::size_t indexing_held_most = 64;
   static constexpr std::uint32_t tiles_most = 16;
   static constexpr std::uint32_t expand_tile = 4096;
   static constexpr std::size_t aggregate_bytes = 1 << 20;

@@ -241,7 +241,7 @@ class sharded_join {
   }
 
   auto run() {
-    if (!number_rows()) {
+    if (!index_rows()) {
       const sharded_map<key, Row, Shards> map(shards_, right_, right_rows_);
       if (map.size() == right_size_) return join_different_keys(map);
     }
@@ -257,7 +257,7 @@ class sharded_join {
 
  private:
   /// Returns whether samples show duplicate keys on the right side.
-  bool number_rows() {
+  bool index_rows() {
     bool copies = false;
     shards_.run([&](shard_type& me) {
       const auto left = as_sequence(of_shard<Shards>(left_, me));

@@ -170,8 +170,8 @@ struct frequent_queries {
 /// Answers queries of frequent keys, and lists the rest.
 template <class Place, class Ref, class Queries, class Result, class Target>
 struct answer_frequent {
-  using number_answer = write_value<std::uint32_t>;
-  static constexpr driver chosen = driver_in_cache<Place, Ref, number_answer>;
+  using index_answer = write_value<std::uint32_t>;
+  static constexpr driver chosen = driver_in_cache<Place, Ref, index_answer>;
   static constexpr int threads = 256;
   static constexpr std::uint32_t tile =
       find_tuning<Place>::defers ? find_tuning<Place>::tile(chosen, false) : 2048;
@@ -183,7 +183,7 @@ struct answer_frequent {
   std::uint64_t count;
   Target target;
   element_of<Queries>* rest;
-  std::uint32_t* rest_numbers;
+  std::uint32_t* rest_rows;
   std::uint64_t* rest_size;
 
   struct pieces {
@@ -206,7 +206,7 @@ struct answer_frequent {
       if (number != none) target.put(i, answers[number]);
     };
     answer_tile<Place, chosen, false>(team, frequent, query_tile<Queries>{queries, first, n},
-                                      number_answer{nullptr, none}, deferral_of<chosen>(parts.deferred, true),
+                                      index_answer{nullptr, none}, deferral_of<chosen>(parts.deferred, true),
                                       put);
     if (team.rank() == 0) parts.rank[n] = 0;
     team.sync();
@@ -217,7 +217,7 @@ struct answer_frequent {
     for_each_of(team, n, [&](std::uint32_t i) {
       if (parts.rank[i] == parts.rank[i + 1]) return;
       rest[*parts.first + parts.rank[i]] = queries[first + i];
-      rest_numbers[*parts.first + parts.rank[i]] = static_cast<std::uint32_t>(first + i);
+      rest_rows[*parts.first + parts.rank[i]] = static_cast<std::uint32_t>(first + i);
     });
   }
 };
@@ -420,15 +420,15 @@ class lookup_by_owners {
     array<Query, place_type> rest(place_, n);
     array<std::uint32_t, place_type> numbers(place_, n);
     auto size = zeros(place_, 1);
-    using numbers_ref = typename frozen_map<Query, std::uint32_t, place_type>::ref_type;
-    using answering = answer_frequent<place_type, numbers_ref, Queries, result, answers_to<Answer>>;
+    using indices_ref = typename frozen_map<Query, std::uint32_t, place_type>::ref_type;
+    using answering = answer_frequent<place_type, indices_ref, Queries, result, answers_to<Answer>>;
     const answering run{.frequent = frequent.numbers->ref(),
                         .answers = kept.data(),
                         .queries = queries,
                         .count = n,
                         .target = target,
                         .rest = rest.data(),
-                        .rest_numbers = numbers.data(),
+                        .rest_rows = numbers.data(),
                         .rest_size = size.data()};
     place_.launch(ceil_div<std::size_t>(n, answering::tile), scratch_bytes_of(run), run);
     const std::uint64_t left = read_one(place_, size.data());

@@ -119,7 +119,7 @@ const auto& finding(const Table& table) {
   if constexpr (has_one_value_a_key<Table>) {
     return table;
   } else {
-    return numbers_of_keys::of(table);
+    return indices_of_keys::of(table);
   }
 }
 

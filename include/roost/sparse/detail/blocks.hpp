@@ -456,7 +456,7 @@ struct mark_voxels {
 /// For each block, counts the rows of all earlier blocks, in one pass: teams take tiles in the order in which
 /// they begin.
 template <class Place, int D>
-struct number_blocks {
+struct index_blocks {
   static constexpr int threads = sparse_tuning<cuda>::threads;
   static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
   block_table<D> table;

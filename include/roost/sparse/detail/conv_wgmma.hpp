@@ -37,10 +37,10 @@ namespace roost::detail {
   ROOST_WGMMA_60 "," ROOST_WGMMA_TEN("6") "," ROOST_WGMMA_TEN("7") "," ROOST_WGMMA_TEN( \
       "8") "," ROOST_WGMMA_TEN("9") "," ROOST_WGMMA_TEN("10") "," ROOST_WGMMA_TEN("11")
 // columns; the numbers of the sums, of both descriptors and of `turned` among the operands; the sums
-#define ROOST_WGMMA_OF(columns, numbers, left_number, right_number, turned_number, type, ...)          \
+#define ROOST_WGMMA_OF(columns, numbers, left_flag, right_flag, turned_flag, type, ...)                \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\nwgmma.mma_async.sync.aligned.m64n" columns \
-               "k16.f32." type "." type " {" numbers "}, " left_number ", " right_number               \
-               ", add, 1, 1, " turned_number ", " turned_number ";\n}\n"                               \
+               "k16.f32." type "." type " {" numbers "}, " left_flag ", " right_flag                   \
+               ", add, 1, 1, " turned_flag ", " turned_flag ";\n}\n"                                   \
                : __VA_ARGS__                                                                           \
                : "l"(left), "l"(right), "n"(Turned ? 1 : 0))
 #define ROOST_WGMMA_BEGIN(type)                                                                             \

@@ -292,7 +292,7 @@ class voxel_table {
   }
   void make_room_for_blocks(const Place& place, std::size_t blocks) {
     const std::size_t words =
-        earlier_teams::words(ceil_div<std::size_t>(blocks, number_blocks<Place, D>::tile));
+        earlier_teams::words(ceil_div<std::size_t>(blocks, index_blocks<Place, D>::tile));
     blocks_most_ = static_cast<std::uint32_t>(blocks);
     blocks_ = {};
     blocks_ = array<block, Place>(place, blocks + ceil_div(words * sizeof(std::uint64_t), sizeof(block)));
@@ -344,7 +344,7 @@ class voxel_table {
   state fill(const Place& place, const Source& source, bool looks = false) {
     using insert = insert_superblocks<Place, D, Source>;
     using mark = mark_voxels<Place, D, Source>;
-    using number = number_blocks<Place, D>;
+    using number = index_blocks<Place, D>;
     const std::size_t tiles = ceil_div<std::size_t>(source.size(), insert::tile);
     measure(place, source);
     row_array taken(place, superblocks_most_);
@@ -516,7 +516,7 @@ class voxel_table {
 
   coordinate_options options_{};
   array<superblock, Place> memory_;  // `head` for the state, and the table
-  array<block, Place> blocks_;       // and what number_blocks needs for its turns
+  array<block, Place> blocks_;       // and what index_blocks needs for its turns
   std::uint32_t superblocks_most_ = 0, blocks_most_ = 0;
   std::uint64_t seed_ = 0;
   row_array row_of_;  // of each rank, a row in the order of blocks; empty: the same

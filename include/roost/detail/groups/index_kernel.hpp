@@ -1,12 +1,12 @@
 #pragma once
 
 #include "roost/detail/groups/frequent_keys.hpp"
-#include "roost/detail/groups/key_numbers.hpp"
+#include "roost/detail/groups/key_indices.hpp"
 #include "roost/detail/place/look_back.hpp"
 
-// The kernel of numbering: see numbering.hpp. A team inserts the keys of a region into a table whose layout
-// does not depend on the order of insertion (team_table::put_in_order): it is in hash order, so the number of
-// a key is the count of occupied slots before its own, and nothing is sorted.
+// The kernel of index_keys(): see index_keys.hpp. A team inserts the keys of a region into a table whose
+// layout does not depend on the order of insertion (team_table::put_in_order): it is in hash order, so the
+// index of a key is the count of occupied slots before its own, and nothing is sorted.
 
 namespace roost::detail {
 
@@ -84,7 +84,7 @@ class region_words {
 };
 
 /// The results that the host reads.
-struct numbering_outcome {
+struct indexing_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
   std::uint32_t failed;      // regions with too many distinct keys
   std::uint32_t copies;      // regions with copies of a key although all keys should be distinct
@@ -95,42 +95,42 @@ struct numbering_outcome {
   ROOST_FN bool marks_copies() const { return items_of_few < 2 * std::uint64_t{keys_of_few}; }
 };
 
-/// The output of numbering. Null: not requested.
+/// The output of index_keys(). Null: not requested.
 template <class Key, class Value>
-struct numbering_output {
+struct indexing_output {
   Key* keys;
   std::uint64_t* keys_before;  // of each region, counting those of frequent keys: the number of keys in
                                // earlier regions; and of all
   std::uint64_t* counts;       // items of each key
   std::uint64_t* offsets;      // of each key's item, and the end, if all keys are distinct
   Value* first;                // the least value of an item of each key
-  std::uint32_t* numbers;      // of each item, in the order of the regions
+  std::uint32_t* indices;      // of each item, in the order of the regions
 };
 
-/// The number of distinct keys that a team can number.
+/// The number of distinct keys that a team can index.
 template <class Place, class Key, class Value>
-constexpr std::uint32_t numbering_tile = [] {
+constexpr std::uint32_t indexing_tile = [] {
   using words = region_words<Key, Place>;
   constexpr std::size_t each_slot =  // of two slots per key
       sizeof(typename words::word) + (std::is_same_v<Place, host> ? sizeof(std::uint32_t) : 0);
   constexpr std::size_t each_key =
       2 * each_slot + (words::tells_key ? 5 : 9) + larger(sizeof(Value), sizeof(std::uint32_t));
-  return tile_that_fits(group_tuning<Place>::numbering_bytes, each_key,
-                        group_tuning<Place>::numbering_held_most);
+  return tile_that_fits(group_tuning<Place>::indexing_bytes, each_key,
+                        group_tuning<Place>::indexing_held_most);
 }();
 
 template <class Team, class Kernel>
-class region_numbering;
+class index_keys_team;
 
-/// Numbers the keys of a region.
+/// Indexes the keys of a region.
 template <class Place, class Key, class Value>
-struct number_regions {
+struct index_keys_kernel {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once =
       group_tuning<cuda>::teams_at_once + (sizeof(pair<Key, Value>) <= 4 ? 1 : 0);
-  static constexpr std::uint32_t tile = numbering_tile<Place, Key, Value>;
+  static constexpr std::uint32_t tile = indexing_tile<Place, Key, Value>;
   static constexpr std::uint32_t steps_most = 512;  // of an insertion: more indicate keys with close hashes
   static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots do not wrap around
   using words = region_words<Key, Place>;
@@ -147,8 +147,8 @@ struct number_regions {
   regions_and_frequent_keys<Key> region_of;
   words words_of;
   bool different;  // stop at duplicates: only their existence matters
-  numbering_output<Key, Value> target;
-  numbering_outcome* outcome;
+  indexing_output<Key, Value> target;
+  indexing_outcome* outcome;
   earlier_teams turns;
 
   struct pieces {
@@ -157,10 +157,10 @@ struct number_regions {
     word* slot;
     std::uint32_t* taken;   // a bit for each slot, unless there is one worker
     std::uint32_t* before;  // taken slots before each 32, or before each slot
-    std::uint32_t* rest;    // of each key, by its number, or at an item that has it; as the next ones
+    std::uint32_t* rest;    // of each key, by its index, or at an item that has it; as the next ones
     std::uint32_t* count;
     Value* first;
-    std::uint32_t* number;  // of each item, for one worker
+    std::uint32_t* index;  // of each item, for one worker
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     pieces parts;
@@ -172,7 +172,7 @@ struct number_regions {
     parts.rest = memory.take<std::uint32_t>(words::tells_key ? 0 : tile);
     parts.count = memory.take<std::uint32_t>(target.counts != nullptr ? tile : 0);
     parts.first = memory.take<Value>(target.first != nullptr ? tile : 0);
-    parts.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
+    parts.index = memory.take<std::uint32_t>(one_worker ? tile : 0);
     return parts;
   }
 
@@ -183,13 +183,13 @@ struct number_regions {
     const std::uint64_t region = turns.turn(team, parts.shared, [&] {
       if (!one_worker) fill_words(team, parts.slot, slots, none_here);
     });
-    region_numbering<Team, number_regions>(team, *this, parts, region).run();
+    index_keys_team<Team, index_keys_kernel>(team, *this, parts, region).run();
   }
 };
 
 /// The work of one team.
 template <class Team, class Kernel>
-class region_numbering {
+class index_keys_team {
   static constexpr std::uint32_t tile = Kernel::tile;
   static constexpr int per_worker = static_cast<int>(tile) / Team::size;
   using item = typename Kernel::item;
@@ -202,8 +202,8 @@ class region_numbering {
       std::is_same_v<Value, std::uint32_t>;  // of several values, if there are duplicates
 
  public:
-  ROOST_FN region_numbering(const Team& team, const Kernel& kernel, const typename Kernel::pieces& parts,
-                            std::uint64_t region)
+  ROOST_FN index_keys_team(const Team& team, const Kernel& kernel, const typename Kernel::pieces& parts,
+                           std::uint64_t region)
       : team_(team),
         kernel_(kernel),
         parts_(parts),
@@ -214,7 +214,7 @@ class region_numbering {
             tile, larger(64u, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_ + 15)) & ~15u))),
         words_(kernel.words_of),
         mine_(team, kernel.items, first_, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_))),
-        number_(parts.number) {}
+        index_(parts.index) {}
 
   /// The slots of the table are empty at the start, except if there is one worker.
   ROOST_FN void run() {
@@ -233,7 +233,7 @@ class region_numbering {
       keys = insert();
       if (words::tells_key && keys <= tile && !kernel_.different)
         kernel_.turns.announce(team_, region_, keys);
-      good = keys <= tile && number_items(keys);
+      good = keys <= tile && index_items(keys);
     }
     const bool copies = good && kernel_.different && keys != count_;
     if (!good || copies) {
@@ -294,19 +294,19 @@ class region_numbering {
     }
   }
 
-  /// An item's word; if it is kept until the item has a number, it is not hashed again.
+  /// An item's word; if it is kept until the item has an index, it is not hashed again.
   ROOST_FN void keep_word([[maybe_unused]] int held, [[maybe_unused]] int i, word_type word) {
-    if constexpr (sizeof(word) == sizeof(std::uint32_t)) number_(held, i) = word;
+    if constexpr (sizeof(word) == sizeof(std::uint32_t)) index_(held, i) = word;
   }
   ROOST_FN word_type kept_word(int held, int i) {
     if constexpr (sizeof(word_type) == sizeof(std::uint32_t)) {
-      return number_(held, i);
+      return index_(held, i);
     } else {
       return words_.of(mine_(held, i).key).word;
     }
   }
 
-  ROOST_FN std::uint32_t number_of_slot(std::uint32_t s) const {
+  ROOST_FN std::uint32_t index_of_slot(std::uint32_t s) const {
     if constexpr (Kernel::one_worker) {
       return parts_.before[s];
     } else {
@@ -314,24 +314,24 @@ class region_numbering {
     }
   }
 
-  ROOST_FN std::uint32_t number_of_word(word_type word) const {
-    return number_of_slot(table().find(home(word), [&](word_type other) { return other == word; }));
+  ROOST_FN std::uint32_t index_of_word(word_type word) const {
+    return index_of_slot(table().find(home(word), [&](word_type other) { return other == word; }));
   }
 
-  /// Looks up the numbers of a tile's items, unless they are already known.
+  /// Looks up the indices of a tile's items, unless they are already known.
   ROOST_FN void look_up_again(std::uint32_t n) {
     if (count_ <= tile) return;
     for_each_held<per_worker>(team_, n, [&](int held, int i) {
-      number_(held, i) = number_of_word(words_.of(mine_(held, i).key).word);
+      index_(held, i) = index_of_word(words_.of(mine_(held, i).key).word);
     });
   }
 
-  /// Finds each item's number, and whatever else is requested of the items. False if two keys have the same
+  /// Finds each item's index, and whatever else is requested of the items. False if two keys have the same
   /// word.
-  ROOST_FN bool number_items(std::uint32_t keys) {
+  ROOST_FN bool index_items(std::uint32_t keys) {
     const bool counts = kernel_.target.counts != nullptr && keys != count_,
                first = kernel_.target.first != nullptr;
-    if (words::tells_key && !counts && !first && kernel_.target.numbers == nullptr) return true;
+    if (words::tells_key && !counts && !first && kernel_.target.indices == nullptr) return true;
     if (keys != count_ && (counts || first)) {
       for_each_of(team_, keys, [&](std::uint32_t g) {
         if (counts) parts_.count[g] = 0;
@@ -347,21 +347,21 @@ class region_numbering {
             team_, n, [&](int held, int i) { keep_word(held, i, words_.of(mine_(held, i).key).word); });
       }
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        const std::uint32_t number = number_of_word(kept_word(held, i));
-        number_(held, i) = number;
+        const std::uint32_t index = index_of_word(kept_word(held, i));
+        index_(held, i) = index;
         if constexpr (words::rest_tells_key && !words::tells_key) {
-          team_.exchange(parts_.rest[number], words_.of(mine_(held, i).key).rest);
+          team_.exchange(parts_.rest[index], words_.of(mine_(held, i).key).rest);
         } else if constexpr (!words::tells_key) {
-          team_.exchange(parts_.rest[number],
+          team_.exchange(parts_.rest[index],
                          static_cast<std::uint32_t>(done) + static_cast<std::uint32_t>(i));
         }
-        if (counts) team_.fetch_add(parts_.count[number], 1u);
+        if (counts) team_.fetch_add(parts_.count[index], 1u);
         if constexpr (!std::is_same_v<Value, none>) {
           if (!first) return;
           if (keys == count_) {
-            parts_.first[number] = mine_(held, i).value;
+            parts_.first[index] = mine_(held, i).value;
           } else if constexpr (has_least) {  // otherwise not read
-            team_.fetch_min(parts_.first[number], mine_(held, i).value);
+            team_.fetch_min(parts_.first[index], mine_(held, i).value);
           }
         }
       });
@@ -372,7 +372,7 @@ class region_numbering {
     each_tile([&](std::uint32_t n, std::uint64_t) {
       look_up_again(n);
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        other |= !has_rest(mine_(held, i).key, parts_.rest[number_(held, i)]);
+        other |= !has_rest(mine_(held, i).key, parts_.rest[index_(held, i)]);
       });
     });
     return !team_.any(other);
@@ -386,13 +386,13 @@ class region_numbering {
     }
   }
 
-  ROOST_FN Key key_of(std::uint32_t region, std::uint32_t number) const {
+  ROOST_FN Key key_of(std::uint32_t region, std::uint32_t index) const {
     if constexpr (words::tells_key) {
-      return words_.key(region, {parts_.slot[number], 0});
+      return words_.key(region, {parts_.slot[index], 0});
     } else if constexpr (words::rest_tells_key) {
-      return words_.key(region, {parts_.slot[number], parts_.rest[number]});
+      return words_.key(region, {parts_.slot[index], parts_.rest[index]});
     } else {
-      return kernel_.items[first_ + parts_.rest[number]].key;
+      return kernel_.items[first_ + parts_.rest[index]].key;
     }
   }
 
@@ -413,12 +413,12 @@ class region_numbering {
 
   ROOST_FN void write(std::uint64_t base, std::uint32_t keys) {
     const auto& target = kernel_.target;
-    if (target.numbers != nullptr) {
+    if (target.indices != nullptr) {
       each_tile([&](std::uint32_t n, std::uint64_t done) {
         look_up_again(n);
         for_each_held<per_worker>(team_, n, [&](int held, int i) {
-          target.numbers[first_ + done + static_cast<std::uint32_t>(i)] =
-              static_cast<std::uint32_t>(base) + number_(held, i);
+          target.indices[first_ + done + static_cast<std::uint32_t>(i)] =
+              static_cast<std::uint32_t>(base) + index_(held, i);
         });
       });
     }
@@ -433,13 +433,13 @@ class region_numbering {
     });
   }
 
-  /// Moves the words of the keys to the first slots, where each is at its number.
+  /// Moves the words of the keys to the first slots, where each is at its index.
   ROOST_FN void collect_words() const {
     if constexpr (Team::size == 1) {
-      for (std::uint32_t s = 0, number = 0; s < slots(); ++s) {
+      for (std::uint32_t s = 0, index = 0; s < slots(); ++s) {
         const word_type word = parts_.slot[s];  // no branch: it would often be mispredicted
-        parts_.slot[number] = word;
-        number += word != Kernel::none_here ? 1 : 0;
+        parts_.slot[index] = word;
+        index += word != Kernel::none_here ? 1 : 0;
       }
     } else {
       constexpr std::uint32_t each =
@@ -453,8 +453,8 @@ class region_numbering {
       team_.sync();
       ROOST_UNROLL
       for (std::uint32_t g = 0; g < each; ++g) {
-        const std::uint32_t number = parts_.before[first + g] + count_bits(parts_.taken[first + g] & below);
-        if (word[g] != Kernel::none_here) parts_.slot[number] = word[g];
+        const std::uint32_t index = parts_.before[first + g] + count_bits(parts_.taken[first + g] & below);
+        if (word[g] != Kernel::none_here) parts_.slot[index] = word[g];
       }
     }
     team_.sync();
@@ -480,7 +480,7 @@ class region_numbering {
   std::uint32_t size_;
   words words_;
   tile_items mine_;
-  item_numbers<per_worker, Team> number_;
+  item_indices<per_worker, Team> index_;
 };
 
 }  // namespace roost::detail

@@ -5,7 +5,7 @@
 #include "roost/detail/place/tuning.hpp"
 #include "roost/detail/table/team_table.hpp"
 
-// Numbers for the distinct keys of a team's items.
+// Indices for the distinct keys of a team's items.
 
 namespace roost::detail {
 
@@ -23,44 +23,44 @@ constexpr std::uint32_t group_tile =
     tile_that_fits(group_tuning<Place>::bytes, sizeof(Key) + larger(sizeof(Key), sizeof(Value)) + 22,
                    group_tuning<Place>::held_most);
 
-/// A number for each of a team's items; each thread of a block keeps those of its own items in registers.
+/// An index for each of a team's items; each thread of a block keeps those of its own items in registers.
 template <int PerWorker, class Team>
-class item_numbers {
+class item_indices {
  public:
-  ROOST_FN explicit item_numbers(std::uint32_t*) {}
-  ROOST_FN std::uint32_t& operator()(int held, int) { return number_[held]; }
+  ROOST_FN explicit item_indices(std::uint32_t*) {}
+  ROOST_FN std::uint32_t& operator()(int held, int) { return index_[held]; }
 
  private:
-  std::uint32_t number_[PerWorker];
+  std::uint32_t index_[PerWorker];
 };
 template <int PerWorker>
-class item_numbers<PerWorker, serial_team> {
+class item_indices<PerWorker, serial_team> {
  public:
-  ROOST_FN explicit item_numbers(std::uint32_t* memory) : number_(memory) {}
-  ROOST_FN std::uint32_t& operator()(int, int i) { return number_[i]; }
+  ROOST_FN explicit item_indices(std::uint32_t* memory) : index_(memory) {}
+  ROOST_FN std::uint32_t& operator()(int, int i) { return index_[i]; }
 
  private:
-  std::uint32_t* number_;
+  std::uint32_t* index_;
 };
 
-/// Numbers the distinct keys of a team's items, tile after tile, by first occurrence.
+/// Indexes the distinct keys of a team's items, tile after tile, by first occurrence.
 template <class Key, std::uint32_t Tile>
-struct key_numbers {
+struct key_indices {
   static constexpr std::uint32_t slots_least = 2 * Tile;
-  static constexpr std::uint32_t numbered =
-      1u << 31;  // flag in a slot: if clear, the slot holds a key's number; if set, the first item of this
+  static constexpr std::uint32_t has_index =
+      1u << 31;  // flag in a slot: if clear, the slot holds a key's index; if set, the first item of this
                  // tile with the key
 
   leading_bits region_of;  // the leading bits of the hash, which are the same for all keys of a region
   team_table<std::uint32_t, look::read, true> table;
   std::uint32_t* size;  // distinct keys
   std::uint32_t* warp_counts;
-  Key* key;       // by number
+  Key* key;       // by index
   Key* tile_key;  // of the items of a tile
 
-  ROOST_FN static key_numbers take(scratch_memory& memory, const leading_bits& region_of,
+  ROOST_FN static key_indices take(scratch_memory& memory, const leading_bits& region_of,
                                    std::uint32_t slots = slots_least) {
-    key_numbers parts;
+    key_indices parts;
     parts.region_of = region_of;
     parts.table = {memory.take<std::uint32_t>(slots), slots};
     parts.size = memory.take<std::uint32_t>(1);
@@ -81,18 +81,18 @@ struct key_numbers {
     return static_cast<std::uint32_t>(split_hash(rest, table.slots).digit);
   }
 
-  /// The number of a key that already has one.
-  ROOST_FN std::uint32_t number_of(const Key& mine) const {
+  /// The index of a key that already has one.
+  ROOST_FN std::uint32_t index_of(const Key& mine) const {
     const std::uint32_t s =
-        table.find(home_of(mine), [&](std::uint32_t word) { return same_key(key[word & ~numbered], mine); });
-    return table.slot[s] & ~numbered;
+        table.find(home_of(mine), [&](std::uint32_t word) { return same_key(key[word & ~has_index], mine); });
+    return table.slot[s] & ~has_index;
   }
 
-  /// number(held, i) = the number of the key of each of n items; on_new(number, held, i) is called for the
+  /// index(held, i) = the index of the key of each of n items; on_new(index, held, i) is called for the
   /// first item of each new key. False if there are more than Tile keys: then the team must stop.
   template <int PerWorker, class Team, class Items, class OnNew>
   ROOST_FN bool add(const Team& team, const Items& item, std::uint32_t n,
-                    item_numbers<PerWorker, Team>& number, const OnNew& on_new) const {
+                    item_indices<PerWorker, Team>& index, const OnNew& on_new) const {
     for_each_held<PerWorker, true>(team, n, [&](int held, int i) { tile_key[i] = item(held, i).key; });
     team.sync();
     const std::uint32_t before = *size;
@@ -101,19 +101,19 @@ struct key_numbers {
       const Key mine = item(held, i).key;
       const auto me = static_cast<std::uint32_t>(i);
       const auto at = table.put(team, home_of(mine), me, table.slots, [&](std::uint32_t word) {
-        return same_key((word & numbered) != 0 ? key[word & ~numbered] : tile_key[word], mine);
+        return same_key((word & has_index) != 0 ? key[word & ~has_index] : tile_key[word], mine);
       });
-      if (!at.full && me < at.before && (at.before & numbered) == 0) team.fetch_min(table.slot[at.slot], me);
+      if (!at.full && me < at.before && (at.before & has_index) == 0) team.fetch_min(table.slot[at.slot], me);
       full |= at.full;
-      number(held, i) = at.slot;
+      index(held, i) = at.slot;
     });
     if (team.any(full)) return false;
     for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
-      if (table.slot[number(held, i)] == static_cast<std::uint32_t>(i)) number(held, i) |= numbered;
+      if (table.slot[index(held, i)] == static_cast<std::uint32_t>(i)) index(held, i) |= has_index;
     });
-    const auto is_first = [&](int held, int i) { return (number(held, i) & numbered) != 0; };
+    const auto is_first = [&](int held, int i) { return (index(held, i) & has_index) != 0; };
     const auto name = [&](std::uint32_t fresh, int held, int i) {
-      table.slot[number(held, i) & ~numbered] = fresh | numbered;
+      table.slot[index(held, i) & ~has_index] = fresh | has_index;
       key[fresh] = item(held, i).key;
       on_new(fresh, held, i);
     };
@@ -135,7 +135,7 @@ struct key_numbers {
     if (team.rank() == 0) *size = after;
     team.sync();
     for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
-      number(held, i) = table.slot[number(held, i) & ~numbered] & ~numbered;
+      index(held, i) = table.slot[index(held, i) & ~has_index] & ~has_index;
     });
     return true;
   }

@@ -7,42 +7,42 @@
 #include "roost/detail/groups/first_items.hpp"
 #include "roost/frozen_map.hpp"
 
-// Numbering: each distinct key of a batch gets a number, in hash order. The batch is partitioned by the
-// leading bits of the hash, and a team numbers the keys of a region.
+// Indexing: each distinct key of a batch gets an index, in hash order. The batch is partitioned by the
+// leading bits of the hash, and a team indexes the keys of a region.
 
 namespace roost::detail {
 
 /// What a caller requests of a batch.
-struct numbering_kind {
+struct indexing_kind {
   bool keys = false;
   bool counts = false;
   bool first = false;      // values; of several values of a key the lowest, if they are positions
-  bool numbers = false;    // of items
+  bool indices = false;    // of items
   bool different = false;  // all keys are distinct, or the result is nothing; also their offsets
   bool marks = false;      // of first items, and nothing else: keys of up to 8 bytes, values are positions
 };
 
 /// The facts about a batch. Those that were not requested are empty.
 template <class Key, class Value, class Place>
-struct numbered {
+struct indexed_batch {
   std::size_t size = 0;  ///< distinct keys
   array<Key, Place> keys;
   array<std::uint64_t, Place> counts, offsets;
   array<Value, Place> first;
   std::optional<marked_positions<Place>> marked;  // ranked, unless all keys are distinct
   frequent_keys<Key, Place> frequent{leading_bits{}};
-  array<std::uint64_t, Place> keys_before;  // see numbering_output
+  array<std::uint64_t, Place> keys_before;  // see indexing_output
 
   // of items
   std::optional<partitioned<pair<Key, Value>, Place>> parts;
-  array<std::uint32_t, Place> numbers;
+  array<std::uint32_t, Place> indices;
 
-  /// target[i] = of[the number of item i], or the number if `of` is null.
+  /// target[i] = of[the index of item i], or the index if `of` is null.
   void of_each_item(const Place& place, const std::uint32_t* of, std::uint32_t* target) const {
     const put_to<std::uint32_t> to{target};
-    if (of == nullptr) return parts->restore_each(place, numbers.data(), to, nullptr);
-    const computed of_numbers(numbers.size(), gather<std::uint32_t>{of, numbers.data()});
-    parts->restore_each(place, of_numbers, to, nullptr);
+    if (of == nullptr) return parts->restore_each(place, indices.data(), to, nullptr);
+    const computed of_indices(indices.size(), gather<std::uint32_t>{of, indices.data()});
+    parts->restore_each(place, of_indices, to, nullptr);
   }
 };
 
@@ -56,11 +56,11 @@ struct first_of_frequent {
   }
 };
 
-struct number_of_frequent {
+struct index_of_frequent {
   const std::uint64_t* keys_before;
-  std::uint32_t* numbers;
+  std::uint32_t* indices;
   ROOST_FN void operator()(std::uint64_t i, std::uint32_t region, std::uint32_t) const {
-    numbers[i] = static_cast<std::uint32_t>(keys_before[region]);
+    indices[i] = static_cast<std::uint32_t>(keys_before[region]);
   }
 };
 
@@ -69,7 +69,7 @@ struct begin_of_region {
   regions_and_frequent_keys<Key> region_of;
   const std::uint64_t* keys_before;
   ROOST_FN std::uint64_t operator()(std::size_t region) const {
-    return keys_before[region_of.number_of(static_cast<std::uint32_t>(region))];
+    return keys_before[region_of.index_of(static_cast<std::uint32_t>(region))];
   }
 };
 
@@ -99,7 +99,7 @@ auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attemp
   }
   detail::raise<build_error>(
       {where,
-       ": the keys of some region are more than a team can number, with 4 seeds; keys that were "
+       ": the keys of some region are more than a team can index, with 4 seeds; keys that were "
        "chosen to collide?"});
 }
 
@@ -113,16 +113,16 @@ void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
   values = std::move(kept);
 }
 
-/// Numbers a batch with one seed.
+/// Indexes a batch with one seed.
 template <class Key, class Value, class Place>
-class numberer {
-  using kernel = number_regions<Place, Key, Value>;
+class indexer {
+  using kernel = index_keys_kernel<Place, Key, Value>;
   using item = typename kernel::item;
-  using result_type = numbered<Key, Value, Place>;
+  using result_type = indexed_batch<Key, Value, Place>;
   static constexpr bool can_mark = std::is_same_v<Value, std::uint32_t> && sizeof(Key) <= 8;
 
  public:
-  numberer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const numbering_kind& kind)
+  indexer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const indexing_kind& kind)
       : place_(place), n_(n), kind_(kind) {
     result_.frequent = frequent_keys<Key, Place>({seed, regions_for(n, tile(), tighter)});
   }
@@ -132,28 +132,28 @@ class numberer {
   std::optional<result_type> run(const Source& source) {
     batch_ = facts_of<Key>(place_, n_);
     const auto succeeds = [&](room room) {
-      const numbering_outcome outcome =
-          kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
+      const indexing_outcome outcome =
+          kind_.indices ? attempt<true>(source, room) : attempt<false>(source, room);
       batch_.hopeless = outcome.failed + outcome.copies != 0;
       if (batch_.hopeless || outcome.overflowed != 0) return false;
       kind_.marks ? finish_marks(outcome) : finish(outcome.size);
       return true;
     };
     for (;;) {
-      switch (choose_numbering(batch_, kind_.different)) {
-        case numbering_step::sample:
+      switch (choose_indexing(batch_, kind_.different)) {
+        case indexing_step::sample:
           result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * tile());
           batch_.sample = result_.frequent.seen;
           break;
-        case numbering_step::slack:
+        case indexing_step::slack:
           if (succeeds(room::slack)) return std::move(result_);
           batch_.tried.slack = true;
           break;
-        case numbering_step::exact:
+        case indexing_step::exact:
           if (succeeds(room::exact)) return std::move(result_);
           batch_.tried.exact = true;
           break;
-        case numbering_step::give_up:
+        case indexing_step::give_up:
           return {};
       }
     }
@@ -169,20 +169,20 @@ class numberer {
 
   /// The slack for copies fills a tile.
   static std::uint32_t regions_for(std::size_t n, std::uint32_t tile, double tighter) {
-    const double half = 3 * std::sqrt(numbering_copies);
+    const double half = 3 * std::sqrt(indexing_copies);
     const double root = std::sqrt(half * half + tile - 32) - half;
     return group_regions_of(static_cast<double>(n) / (root * root) * tighter);
   }
 
   template <bool WayBack, class Source>
-  numbering_outcome attempt(const Source& source, room room) {
+  indexing_outcome attempt(const Source& source, room room) {
     const auto& frequent = result_.frequent;
     const std::uint32_t regions = frequent.regions();
-    constexpr std::size_t head = ceil_div(sizeof(numbering_outcome), sizeof(std::uint64_t));
+    constexpr std::size_t head = ceil_div(sizeof(indexing_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(regions));  // one fill for both
-    auto* const outcome = reinterpret_cast<numbering_outcome*>(state.data());
+    auto* const outcome = reinterpret_cast<indexing_outcome*>(state.data());
     partitioner<Place, item, partition_kind{.way_back = WayBack}> partitioner(
-        place_, regions, {.room = room, .overflowed = &outcome->overflowed, .copies = numbering_copies});
+        place_, regions, {.room = room, .overflowed = &outcome->overflowed, .copies = indexing_copies});
     result_.parts.emplace(partitioner.run(source, frequent.region_of));
     if constexpr (can_mark && !WayBack) {
       if (kind_.marks) return mark(outcome);
@@ -192,24 +192,24 @@ class numberer {
     result_.counts = array<std::uint64_t, Place>(place_, kind_.counts ? n_ : 0);
     result_.offsets = array<std::uint64_t, Place>(place_, kind_.different ? n_ + 1 : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
-    result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    const kernel number{.items = result_.parts->items(),
-                        .begins = result_.parts->begins(),
-                        .ends = result_.parts->ends(),
-                        .regions = regions,
-                        .region_of = frequent.region_of,
-                        .words_of = typename kernel::words(frequent.region_of.spread),
-                        .different = kind_.different,
-                        .target = {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
-                                   result_.offsets.data(), result_.first.data(), result_.numbers.data()},
-                        .outcome = outcome,
-                        .turns = earlier_teams(state.data() + head)};
-    place_.launch(regions, scratch_bytes_of(number), number);
+    result_.indices = array<std::uint32_t, Place>(place_, kind_.indices ? result_.parts->extent() : 0);
+    const kernel index{.items = result_.parts->items(),
+                       .begins = result_.parts->begins(),
+                       .ends = result_.parts->ends(),
+                       .regions = regions,
+                       .region_of = frequent.region_of,
+                       .words_of = typename kernel::words(frequent.region_of.spread),
+                       .different = kind_.different,
+                       .target = {result_.keys.data(), result_.keys_before.data(), result_.counts.data(),
+                                  result_.offsets.data(), result_.first.data(), result_.indices.data()},
+                       .outcome = outcome,
+                       .turns = earlier_teams(state.data() + head)};
+    place_.launch(regions, scratch_bytes_of(index), index);
     return read_one(place_, outcome);
   }
 
   /// Marks first items or, if a few regions show that these are fewer, all others.
-  numbering_outcome mark(numbering_outcome* outcome) {
+  indexing_outcome mark(indexing_outcome* outcome) {
     using marker = mark_first_items<Place, Key>;
     const auto& frequent = result_.frequent;
     result_.marked.emplace(place_, n_);
@@ -227,7 +227,7 @@ class numberer {
     return read_one(place_, outcome);
   }
 
-  void finish_marks(const numbering_outcome& outcome) {
+  void finish_marks(const indexing_outcome& outcome) {
     if constexpr (can_mark) {
       const auto& region_of = result_.frequent.region_of;
       auto least = filled<std::uint32_t>(place_, region_of.count, 0xff);
@@ -249,9 +249,9 @@ class numberer {
             first_of_frequent<Key>{result_.parts->items(), keys_before, result_.first.data()});
       }
     }
-    if (kind_.numbers) {
+    if (kind_.indices) {
       for_each_frequent_item(place_, *result_.parts, frequent.region_of, n_,
-                             number_of_frequent{keys_before, result_.numbers.data()});
+                             index_of_frequent{keys_before, result_.indices.data()});
     }
     result_.size = size;
     truncate(place_, result_.keys, size);
@@ -261,7 +261,7 @@ class numberer {
 
   const Place& place_;
   std::size_t n_;
-  numbering_kind kind_;
+  indexing_kind kind_;
   batch_facts batch_;
   result_type result_;
 };
@@ -271,11 +271,11 @@ inline void check_batch(std::size_t n, const char* where) {
     detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
 }
 
-/// Numbers the distinct keys of a batch in hash order; with their positions, of type Position, if first
+/// Indexes the distinct keys of a batch in hash order; with their positions, of type Position, if first
 /// occurrences are requested. Synchronises. Throws invalid_argument, out_of_memory, build_error.
 template <class Position, class Place, class Keys>
-auto number_keys(const Place& place, const Keys& keys, std::uint64_t seed, const numbering_kind& kind,
-                 const char* where) {
+auto index_keys(const Place& place, const Keys& keys, std::uint64_t seed, const indexing_kind& kind,
+                const char* where) {
   using Key = element_of<Keys>;
   check_batch(keys.size(), where);
   const auto source = [&] {
@@ -286,7 +286,7 @@ auto number_keys(const Place& place, const Keys& keys, std::uint64_t seed, const
     }
   }();
   return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
-    return numberer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind).run(source);
+    return indexer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind).run(source);
   });
 }
 
