@@ -41,7 +41,7 @@ struct batch_columns {
             .feature = feature,
             .scores = span_or_none<std::uint32_t>(scores),
             .offsets = span_or_none<std::int64_t>(offsets),
-            .pooling = mean ? pooling::mean : pooling::sum};
+            .pooling = mean ? bag_pooling::mean : bag_pooling::sum};
   }
   template <class T>
   static std::span<const T> span_or_none(const column& all) {

@@ -48,7 +48,7 @@ TEST(grouping, frequent_keys_have_regions_behind_those_that_they_would_be_in) {
       if (known.count(key) == 0)
         wrong += to.is_frequent(key) || to(key) != to.spread(key) + before[to.spread(key)];
     }
-    for (u32 r = 0; r <= regions; ++r) wrong += to.number_of(r) != r + before[r];
+    for (u32 r = 0; r <= regions; ++r) wrong += to.index_of(r) != r + before[r];
     EXPECT_EQ(wrong, 0u) << regions;
   }
 }
@@ -106,7 +106,7 @@ void check_numbers(const std::vector<Key>& keys, const oracle_map<Key, std::vect
   const auto input = upload(keys);
   const auto all =
       roost::detail::index_keys<u32>(place, roost::detail::as_sequence(input), 3,
-                                     {.keys = true, .counts = true, .first = true, .numbers = true}, "test");
+                                     {.keys = true, .counts = true, .first = true, .indices = true}, "test");
   const std::vector<Key> different = roost::copy_to_host(place, all.keys);
   const std::vector<u64> counts = roost::copy_to_host(place, all.counts);
   const std::vector<u32> first = roost::copy_to_host(place, all.first);

@@ -69,8 +69,8 @@ std::vector<std::pair<const char*, change>> changes(const batch& known, const ba
   };
   const auto update_bags = [](const place_type& place, table& t, slots_type slots, const batch& b) {
     t.find(test_place(), {.ids = b.ids.span()}, slots);
-    t.update(place, {.ids = b.ids.span(), .offsets = b.bags.span(), .pooling = roost::pooling::mean}, slots,
-             b.rows.span().first((b.bags.size() - 1) * dim));
+    t.update(place, {.ids = b.ids.span(), .offsets = b.bags.span(), .pooling = roost::bag_pooling::mean},
+             slots, b.rows.span().first((b.bags.size() - 1) * dim));
   };
   return {{"look_up", step(look_up, fresh)},
           {"look_up of bags", step(look_up_bags, fresh)},

@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(embedding_table, bags_are_sums_and_means) {
   std::mt19937_64 random(3);
   for (const u32 dim : {3u, 8u, 128u}) {
-    for (const roost::pooling pooling : {roost::pooling::sum, roost::pooling::mean}) {
+    for (const roost::bag_pooling pooling : {roost::bag_pooling::sum, roost::bag_pooling::mean}) {
       roost::embedding_options options{.dim = dim, .capacity = 1000, .optimizer = roost::optimizer::sgd};
       options.rates.learning_rate = 1;
       table t(test_place(), options), same(test_place(), options);
@@ -276,7 +276,7 @@ TEST(embedding_table, bags_are_sums_and_means) {
       std::vector<float> g(bags * dim), of_ids(2000 * dim);
       for (float& x : g) x = std::uniform_real_distribution<float>(-1, 1)(random);
       for (std::size_t b = 0; b < bags; ++b) {
-        const double share = pooling == roost::pooling::mean && offsets[b + 1] != offsets[b]
+        const double share = pooling == roost::bag_pooling::mean && offsets[b + 1] != offsets[b]
                                  ? 1.0 / static_cast<double>(offsets[b + 1] - offsets[b])
                                  : 1.0;
         for (u32 c = 0; c < dim; ++c) {

@@ -89,7 +89,7 @@ struct embedding_counts {
 };
 
 /// How the rows of a bag become one.
-enum class pooling : std::uint8_t { sum, mean };
+enum class bag_pooling : std::uint8_t { sum, mean };
 
 /// The ids of a call, in memory of the place. Ids may be any numbers; none is reserved.
 struct embedding_batch {
@@ -102,7 +102,7 @@ struct embedding_batch {
   /// Bags of ids: bag b has ids [offsets[b], offsets[b + 1]); the first offset is 0, the last the number of
   /// ids. Each bag has one row in the results. Without offsets, each id has one.
   std::span<const std::int64_t> offsets = {};
-  roost::pooling pooling = pooling::sum;
+  bag_pooling pooling = bag_pooling::sum;
 
   /// The number of rows in the results.
   std::size_t rows() const { return offsets.empty() ? ids.size() : offsets.size() - 1; }

@@ -44,7 +44,8 @@ inline bags_of_ids bags_of(const embedding_options& options, const embedding_bat
   expect(numbers == batch.rows() * options.dim, what, numbers, " numbers for ", batch.rows(), " rows of ",
          options.dim);
   const bool in_bags = !batch.offsets.empty();
-  return {in_bags ? batch.offsets.data() : nullptr, batch.rows(), in_bags && batch.pooling == pooling::mean};
+  return {in_bags ? batch.offsets.data() : nullptr, batch.rows(),
+          in_bags && batch.pooling == bag_pooling::mean};
 }
 
 /// Whole rows, one after the other.
