@@ -44,6 +44,14 @@ def batches(rows, count):
     return list(torch.stack(parts, 1).reshape(count, TABLES * BATCH))
 
 
+def first_change(optimizer, g):
+    """By how much the first step changes rows, over the learning rate: no row has a state before."""
+    if optimizer == "sgd":
+        return g
+    size = g.square().mean(1, keepdim=True).sqrt() if optimizer == "rowwise_adagrad" else g.abs()
+    return g / (size + 1e-8)
+
+
 def verify_first_step(make, ids, features, gradient):
     """One step of a new table against the same in double precision."""
     table = make()
@@ -54,8 +62,7 @@ def verify_first_step(make, ids, features, gradient):
     _, number = torch.unique(ids * 16 + features.long(), return_inverse=True)
     sums = torch.zeros(int(number.max()) + 1, DIM, dtype=torch.float64, device="cuda")
     sums.index_add_(0, number, gradient.double())
-    g = sums[number]
-    change = g / (g.abs() + 1e-8) if table.optimizer == "adam" else g
+    change = first_change(table.optimizer, sums[number])
     after = table.find(ids, table=features)[0]
     worst = (after.double() - (before.double() - table.lr * change)).abs().max().item()
     assert worst < 2e-3 * table.lr * max(1.0, change.abs().max().item()), f"rows differ by {worst}"
