@@ -197,3 +197,22 @@ def test_wrong_options(options, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         bench.main(options)
     assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("how", bench.SPREADS)
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_keys_of_each_spread_are_different_and_fit(how, dtype):
+    for most in (1, 2, 70_000, 1_000_000):
+        keys = bench.spread(np.arange(most, dtype=np.int64), how, dtype, most)
+        assert len(np.unique(keys.astype(dtype))) == most
+        assert (keys.astype(dtype) == keys).all()
+    if how == "random":
+        assert keys.min() < 0.99 * np.iinfo(dtype).min and keys.max() > 0.99 * np.iinfo(dtype).max
+
+
+@pytest.mark.parametrize("how", bench.SPREADS)
+def test_libraries_agree_on_keys_of_each_spread(how, capsys):
+    for dtype in ("int32", "int64"):
+        arguments = ["--rows", "20000", "--copies", "4", "--threads", "2", "--repeats", "1"]
+        assert bench.main([*arguments, "--keys", how, "--dtype", dtype]) == 0
+        assert f"{dtype}, {how} keys, 4 copies" in capsys.readouterr().out

@@ -37,13 +37,32 @@ def _best(function, repeats):
     return result, best
 
 
+SPREADS = ["random", "multiples", "dense"]
+
+
+def spread(numbers, how, dtype, most):
+    """Different keys for different numbers below `most`: an array of numpy or torch, of int64 like `numbers`.
+
+    "random": over the whole type; "multiples": of 977 if they fit; "dense": the numbers.
+    """
+    if how == "dense":
+        return numbers
+    if how == "multiples":
+        return numbers * min(2**31 // most, 977)
+    if dtype == "int64":
+        mixed = numbers * -7046029254386353131
+        return mixed ^ (mixed >> 32 & 0xFFFFFFFF)
+    mixed = numbers * 0x9E3779B1 % 2**32
+    return (mixed ^ (mixed >> 15)) - 2**31
+
+
 class Workload:
     """Columns: keys that occur `copies` times on average, values, and queries of which half are keys."""
 
-    def __init__(self, rows, copies, dtype, seed=1):
+    def __init__(self, rows, copies, dtype, keys, seed=1):
         rng = np.random.default_rng(seed)
         distinct = max(rows // copies, 1)
-        pool = rng.permutation(np.arange(2 * distinct, dtype=np.int64)) * 977 + 5
+        pool = spread(rng.permutation(np.arange(2 * distinct, dtype=np.int64)), keys, dtype, 2 * distinct)
         self.keys = (
             rng.choice(pool[:distinct], rows).astype(dtype) if copies > 1 else pool[:rows].astype(dtype)
         )
@@ -205,6 +224,12 @@ def main(arguments=None):
     parser.add_argument(
         "--copies", type=_from(1), help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
     )
+    parser.add_argument(
+        "--keys",
+        choices=SPREADS,
+        default="random",
+        help="over the whole type (the default), multiples of 977, or 0, 1, 2, ..., in random order",
+    )
     parser.add_argument("--dtype", choices=["int32", "int64"], help="default: int64; on a GPU both")
     parser.add_argument("--threads", type=_from(0), default=0, help="0: all cores")
     parser.add_argument("--repeats", type=_from(1), help="default: 3; with --h2o 2")
@@ -254,6 +279,7 @@ def _run(options):
             [options.rows] if options.rows else [1 << 12, 1 << 16, 1 << 20, 1 << 26],
             [options.dtype] if options.dtype else ["int32", "int64"],
             [options.copies] if options.copies else [1, 8],
+            options.keys,
             options.repeats,
         )
     options.rows, options.copies = options.rows or 10_000_000, options.copies or 8
@@ -266,15 +292,16 @@ def _run(options):
         libraries["duckdb"] = None
     versions = ", ".join(f"{n} {m.__version__}" for n, m in [("numpy", np), *libraries.items()] if m)
     print(
-        f"{options.rows} rows of {options.dtype}, {options.copies} copies, {threads} threads,"
-        f" {platform.machine()}, Python {platform.python_version()}, roost {roost.__version__}, {versions};"
+        f"{options.rows} rows of {options.dtype}, {options.keys} keys, {options.copies} copies,"
+        f" {threads} threads, {platform.machine()}, Python {platform.python_version()},"
+        f" roost {roost.__version__}, {versions};"
         " millions of rows a second\n"
     )
     print("| operation | library | rate | roost's rate / its rate |")
     print("|---|---|---|---|")
     ours, expected, bad = 0.0, None, 0
     for operation, name, function, comparable in _operations(
-        Workload(options.rows, options.copies, options.dtype), libraries, threads
+        Workload(options.rows, options.copies, options.dtype, options.keys), libraries, threads
     ):
         result, seconds = _best(function, options.repeats)
         answer = comparable(result)

@@ -11,6 +11,7 @@ import torch
 import roost
 
 from .._arrays.take import take
+from . import spread
 
 try:
     import cupy
@@ -35,14 +36,13 @@ def _tensor(array):
     return torch.from_dlpack(array) if cupy and isinstance(array, cupy.ndarray) else array
 
 
-def _operations(rows, copies, dtype):
+def _operations(rows, copies, dtype, how):
     """Yields (operation, {library: function}, whether a result is right)."""
     generator = torch.Generator("cuda").manual_seed(1)
     distinct = max(rows // copies, 1)
-    span = min(2**31 // (2 * distinct), 977)
 
     def keys_of(numbers):
-        return (numbers * span + 5).to(dtype)
+        return spread(numbers, how, str(dtype).removeprefix("torch."), 2 * distinct).to(dtype)
 
     def random(high, n):
         return torch.randint(high, (n,), device="cuda", generator=generator)
@@ -183,11 +183,11 @@ def _overhead():
             print(f"| {what}, {name} | {whole:.1f} | {inner:.1f} | {whole - inner:.1f} |", flush=True)
 
 
-def main(sizes, dtypes, copies, repeats):
+def main(sizes, dtypes, copies, keys, repeats):
     bad = 0
     name = torch.cuda.get_device_name()
     versions = f"torch {torch.__version__}" + (f", CuPy {cupy.__version__}" if cupy else "")
-    print(f"{name}, roost {roost.__version__}, {versions}\n")
+    print(f"{name}, roost {roost.__version__}, {versions}; {keys} keys\n")
     for rows in sizes:
         columns = [f"{d}, {c} copies" for d in dtypes for c in copies]
         small = rows < 1 << 20
@@ -197,7 +197,7 @@ def main(sizes, dtypes, copies, repeats):
         cells = {}
         for dtype in dtypes:
             for c in copies:
-                for operation, functions, right in _operations(rows, c, getattr(torch, dtype)):
+                for operation, functions, right in _operations(rows, c, getattr(torch, dtype), keys):
                     for library, function in functions.items():
                         result, seconds = _best(function, max(repeats, 100) if small else repeats)
                         ok = right(result)
