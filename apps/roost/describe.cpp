@@ -328,8 +328,14 @@ void expect_commands(const CLI::App& app, int argc, const char* const* argv) {
     if (argc > 1 && command->get_name() == argv[1]) return expect_commands(*command, argc - 1, argv + 1);
   }
   const auto wrong = argc > 1 ? fmt::format("'{}' is not a command", argv[1]) : "a command is missing";
-  throw CLI::ParseError(wrong + "; commands: " + replaced(names_of_commands(app), ' ', ", "),
-                        CLI::ExitCodes::ExtrasError);
+#if ROOST_SMALL_TOOL
+  constexpr std::string_view others = "; ./scripts/demo --whole builds the others";
+#else
+  constexpr std::string_view others;
+#endif
+  throw CLI::ParseError(
+      fmt::format("{}; commands: {}{}", wrong, replaced(names_of_commands(app), ' ', ", "), others),
+      CLI::ExitCodes::ExtrasError);
 }
 
 std::string describe(const CLI::App& app, const std::string& kind) {

@@ -20,6 +20,14 @@ namespace {
 constexpr std::string_view xml_blanks = " \t\r\n";
 constexpr char separator = '\n';  // between a namespace and a name; expat refuses namespaces that have it
 
+unsigned long long line_of(XML_Parser parser) {
+#if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9  // which deprecates the other one
+  return XML_GetCurrentLineNumber64(parser);
+#else
+  return XML_GetCurrentLineNumber(parser);
+#endif
+}
+
 std::pair<std::string_view, std::string_view> split(std::string_view full) {
   const auto at = full.rfind(separator);
   if (at == full.npos) return {{}, full};
@@ -100,7 +108,7 @@ void read_xml(std::string_view xml, std::function<void(const xml_tag&)> begin,
     } catch (const invalid_argument& e) {
       why = e.what();
     }
-    throw invalid_argument(fmt::format("line {}: {}", XML_GetCurrentLineNumber(parser), why));
+    throw invalid_argument(fmt::format("line {}: {}", line_of(parser), why));
   }
 }
 

@@ -42,7 +42,7 @@ peers=(bench --place host --with-peers --table absl_flat_hash_map,tsl_robin_map 
 refused "no table 'absl_flat_hash_map'" bench --place host --table absl_flat_hash_map
 refused "demo --whole" bench --place host --key-bits 64
 refused "demo --whole" bench --place host --shards 2
-refused "'join' is not a command; commands: info, bench, voxels" join
+refused "'join' is not a command; commands: info, bench, voxels; ./scripts/demo --whole builds the others" join
 "$roost" --help | grep -q "demo --whole" || fail "--help does not say that there is more"
 
 finish

@@ -593,7 +593,9 @@ def columns_named(frame, names, what, argument):
     except Exception:  # expressions of polars and others have no truth value
         kinds = sorted({type(name).__name__ for name in names})
         raise TypeError(f"{what}: {argument} of type {', '.join(kinds)}; give the names of columns") from None
-    if wrong or not names:
+    if not names:
+        raise KeyError(f"{what}: {argument} names no column; give one of {known!r}")
+    if wrong:
         twice = "; rename those that share a name" if any(name in known for name in wrong) else ""
         raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}{twice}")
     return frames.frame(names, [columns[known.index(name)] for name in names])
