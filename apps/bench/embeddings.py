@@ -158,7 +158,7 @@ def main():
     parser.add_argument("--rows", type=int, help="of the table; as many as ids")
     parser.add_argument("--cache", type=float, help="rows in the GPU's memory for each id of the batches")
     parser.add_argument("--prefetch", action="store_true")
-    parser.add_argument("--optimizer", default="adam", choices=["adam", "sgd", "adagrad", "rowwise_adagrad"])
+    parser.add_argument("--optimizer", default="adam", help="one of roost.torch.Table's")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--snapshot", metavar="FILE", help="written while steps go on")
     parser.add_argument("--json", help="a file for the figures")

@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import fractions
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -836,3 +837,13 @@ def test_dates_that_numpy_does_not_write_are_refused_in_one_line():
     numbers = roost.Map(np.array([1]), np.array([1]))
     refused(TypeError, lambda: numbers.find([1], missing=far[0]), "missing=")
     refused(TypeError, lambda: numbers.find([1], missing=[far[0]]), "missing=")
+
+
+def test_complex_keys_have_no_imaginary_part():
+    nan = float("nan")
+    of_nan = roost.Set(np.array([1, nan]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # numpy warns of each imaginary part that is dropped
+        for make in (complex, lambda *parts: np.complex128(complex(*parts))):
+            assert make(nan, 5) not in of_nan and make(1, 5) not in of_nan and make(1, nan) not in of_nan
+            assert make(nan) in of_nan and make(1) in of_nan

@@ -754,8 +754,9 @@ TEST_P(places, AnOrderOfADictionaryIsNotIgnored) {
       EXPECT_EQ(roost_groups_reduce(made, table, how, &result.type, &result.array),
                 is_refused ? ROOST_INVALID_ARGUMENT : ROOST_OK)
           << how;
-      if (is_refused)
+      if (is_refused) {
         EXPECT_NE(std::string(roost_last_error()).find("an order of its own"), std::string::npos);
+      }
     }
   }
 }

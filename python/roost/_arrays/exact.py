@@ -523,8 +523,10 @@ def plain_number(key, what):
         plain = isinstance(key, (float, np.integer, np.bool_, np.float16, np.float32))
     if plain or not isinstance(key, numbers.Number):
         return key
-    if isinstance(key, (complex, np.complexfloating)) and key.imag == 0:
-        return key.real
+    if isinstance(key, (complex, np.complexfloating)):
+        if key.imag == 0:
+            return key.real
+        raise OverflowError(f"{what}: {shown(key)} is not a 64-bit number")
     for number in (float, int):
         try:
             if number(key) == key or (number is float and np.isnan(float(key))):
