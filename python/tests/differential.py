@@ -14,6 +14,7 @@ line that begins with "roost". A wrong answer never passes.
 
 import argparse
 import copy
+import datetime
 import decimal
 import faulthandler
 import fractions
@@ -1120,7 +1121,9 @@ def _check_others(w, keys, given, values):
                     gone = len(set(wanted_of) & set(known))
                     expect(f"{name}.erase of {said(values)}"[:300], (got, len(table)), (gone, before - gone))
     tables = {kind for name, kind in kinds.items() if not name.startswith("isin")}
-    if len(tables) > 1 and len(values):
+    # Of bytes that end in NUL, which no numpy array has, Index and isin know that they are not there.
+    cut = any(isinstance(value, bytes) and value.endswith(b"\0") for value in values)
+    if len(tables) > 1 and len(values) and not cut:
         raise Wrong(f"answers and refusals of one query: {kinds}; {said(values[:5])}"[:500])
 
 
@@ -1681,6 +1684,11 @@ def modules(w):
             expect("rows of absent keys", back(embedding.rows(two)) >= 0, np.isin(b, a))
 
 
+def _is_long(duration):
+    """Whether some unit of durations may have no room for it."""
+    return duration is not None and abs(duration // datetime.timedelta(microseconds=1)) * 1000 >= 2**63
+
+
 @operation(4)
 def columns_of_groups(w):
     """Aggregates of columns of every library, with nulls, as Python's own numbers."""
@@ -1707,11 +1715,16 @@ def columns_of_groups(w):
             f"{how} of {n} values, {kind} as {spelling}, of {keys.max() + 1} keys, a {type(given).__name__}"
         )
         wanted = wrapped(expected(keys.tolist(), values, how), kind, how)
-        if given is keys:
-            found, order = getattr(groups, how)(column), groups.keys
-        else:
-            made = groups.agg(v=(column, how))
-            found, order = made["v"], made["k"]
+        try:
+            if given is keys:
+                found, order = getattr(groups, how)(column), groups.keys
+            else:
+                made = groups.agg(v=(column, how))
+                found, order = made["v"], made["k"]
+        except OverflowError:
+            if (kind, how) != ("duration", "sum") or not any(map(_is_long, wanted.values())):
+                raise
+            continue
         try:
             same(plain(found), [wanted[key] for key in plain(order)], kind)
         except AssertionError as error:
