@@ -594,7 +594,7 @@ def columns_named(frame, names, what, argument):
         kinds = sorted({type(name).__name__ for name in names})
         raise TypeError(f"{what}: {argument} of type {', '.join(kinds)}; give the names of columns") from None
     if not names:
-        raise KeyError(f"{what}: {argument} names no column; give one of {known!r}")
+        raise KeyError(f"{what}: {argument}={names!r} names no column; the columns are {known!r}")
     if wrong:
         twice = "; rename those that share a name" if any(name in known for name in wrong) else ""
         raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}{twice}")
