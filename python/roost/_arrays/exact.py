@@ -523,11 +523,10 @@ def plain_number(key, what):
         plain = isinstance(key, (float, np.integer, np.bool_, np.float16, np.float32))
     if plain or not isinstance(key, numbers.Number):
         return key
-    if isinstance(key, (complex, np.complexfloating)):
-        if key.imag == 0:
-            return key.real
-        raise OverflowError(f"{what}: {shown(key)} is not a 64-bit number")
-    for number in (float, int):
+    is_complex = isinstance(key, (complex, np.complexfloating))
+    if is_complex and key.imag == 0:
+        return key.real
+    for number in () if is_complex else (float, int):
         try:
             if number(key) == key or (number is float and np.isnan(float(key))):
                 return np.float64(key) if number is float else int(key)  # compared exactly

@@ -45,10 +45,13 @@ def spread(numbers, how, dtype, most):
 
     "random": over the whole type; "multiples": of 977 if they fit; "dense": the numbers.
     """
+    room = 2**31 if dtype == "int32" else 2**63
+    if most > room:
+        raise ValueError(f"{dtype} has no room for {most} keys; give fewer rows, or more copies")
     if how == "dense":
         return numbers
     if how == "multiples":
-        return numbers * min(2**31 // most, 977)
+        return numbers * min(room // most, 977)
     if dtype == "int64":
         mixed = numbers * -7046029254386353131
         return mixed ^ (mixed >> 32 & 0xFFFFFFFF)

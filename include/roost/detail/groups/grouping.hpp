@@ -3,8 +3,8 @@
 #include "roost/detail/groups/group_regions.hpp"
 #include "roost/detail/groups/index_keys.hpp"
 
-// Grouping brings items with the same key together. They are partitioned by region, stably; a team numbers
-// the distinct keys of a region, and orders its items by these numbers. Frequent keys get their own regions,
+// Grouping brings items with the same key together. They are partitioned by region, stably; a team indexes
+// the distinct keys of a region, and orders its items by these indices. Frequent keys get their own regions,
 // which need only the partition. So groups are in hash order of their keys.
 
 namespace roost::detail {
@@ -163,13 +163,13 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, const c
   });
 }
 
-/// A map of keys to numbers, built in place from the n keys that were grouped or numbered.
+/// A map of keys to indices, built in place from the n keys that were grouped or indexed.
 template <class Map, class Place, class Keys, class Key>
-Map map_of_keys(const Place& place, const Keys& all, const indexed_keys<Key>& numbered, std::size_t n,
+Map map_of_keys(const Place& place, const Keys& all, const indexed_keys<Key>& indexed, std::size_t n,
                 double load_factor) {
   const leading_bits& spread = all.frequent.region_of.spread;
   const auto begins = begins_of_regions(place, all.frequent, all.keys_before);
-  const keys_in_order<Key> source{numbered, n, spread, begins.data()};
+  const keys_in_order<Key> source{indexed, n, spread, begins.data()};
   return frozen_source::build<Map>(place, source, {.load_factor = load_factor, .seed = spread.seed});
 }
 

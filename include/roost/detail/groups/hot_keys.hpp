@@ -18,7 +18,7 @@ struct hot_keys {
   regions_and_frequent_keys<Key> found;  // by other regions
   const sample_outcome* seen;     // null if the host knows how many there are; else at most found.count are
                                   // absorbed, and none if there are more
-  std::uint32_t slots;            // of a tile's table of these keys: slots_for()
+  std::uint32_t slots;            // of a tile's table of these keys, a power of two: slots_for()
   typename reduce::words values;  // of each frequent key, in memory of the place
   std::uint32_t* counts;
 
@@ -41,7 +41,7 @@ struct hot_keys {
   }
 
   struct pieces {
-    table_type table;  // of the numbers of the keys
+    table_type table;  // of the indices of the keys
     Key* key;
     typename reduce::words value;
     std::uint32_t* count;
@@ -56,7 +56,7 @@ struct hot_keys {
   ROOST_FN void begin(const Team& team, const pieces& parts) const {
     if (found.count == 0) return;
     const std::uint32_t n = keys();
-    for_each_of(team, slots, [&](std::uint32_t s) { parts.table.slot[s] = table_type::empty; });
+    parts.table.clear(team);
     for_each_of(team, n, [&](std::uint32_t f) {
       parts.key[f] = found.frequent[f];
       parts.count[f] = 0;

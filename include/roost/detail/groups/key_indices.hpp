@@ -47,9 +47,9 @@ class item_indices<PerWorker, serial_team> {
 template <class Key, std::uint32_t Tile>
 struct key_indices {
   static constexpr std::uint32_t slots_least = 2 * Tile;
-  static constexpr std::uint32_t has_index =
-      1u << 31;  // flag in a slot: if clear, the slot holds a key's index; if set, the first item of this
-                 // tile with the key
+  /// Flag in a slot: the rest is the index of a key; without it, the first item of this tile with the key.
+  /// While add() runs, flag of an item's index: the item is the first one with its key.
+  static constexpr std::uint32_t has_index = 1u << 31;
 
   leading_bits region_of;  // the leading bits of the hash, which are the same for all keys of a region
   team_table<std::uint32_t, look::read, true> table;

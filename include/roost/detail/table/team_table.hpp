@@ -33,7 +33,7 @@ struct team_table {
   Word* slot = nullptr;
   std::uint32_t slots = 0;
 
-  /// A barrier is needed before the first probe.
+  /// For a number of slots that is a multiple of 4. A barrier is needed before the first probe.
   template <class Team>
   ROOST_FN void clear(const Team& team) const {
     fill_words(team, slot, slots, empty);
