@@ -10,8 +10,7 @@ namespace roost::bench {
 /// Measures all tables of a place.
 template <class Place, class Key, class Value>
 void measure_all(const Place& place, const settings& options) {
-  for (const int log2n : options.log2n) {
-    const std::size_t n = std::size_t{1} << log2n;
+  for (const std::size_t n : options.sizes()) {
     for (const double load_factor : options.load_factors) {
       measure<frozen_table<Place, Key, Value, compact>, Place, Key, Value>(place, options, n, load_factor);
       if (load_factor > 1) continue;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/bench/peers/peers.hpp"
+#include "apps/bench/sweep.hpp"
 #include "apps/measure/clouds.hpp"
 #include "apps/measure/run.hpp"
 #include "apps/shared/info.hpp"
@@ -48,7 +49,7 @@ struct bench_options : settings {
   int gpus = 0;
   bool steps = false;
   bool sweep = false;
-  bool ops_given = false;
+  bool ops_given = false, copies_given = false;
 };
 
 const std::vector<std::string> operations{
@@ -94,11 +95,13 @@ key_copies copies_of(const std::string& name) {
   if (name == "half") return {key_copies::half, 1};
   std::uint32_t each = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), each);
-  if (error != std::errc() || end != name.data() + name.size() || each == 0) {
-    throw roost::invalid_argument(
-        fmt::format("bench: --copies '{}': give a number from 1 to {}, zipf or half", name, UINT32_MAX));
+  const std::string_view rest(end, name.data() + name.size());
+  if (error != std::errc() || (!rest.empty() && rest != "_keys") || each == 0) {
+    throw roost::invalid_argument(fmt::format(
+        "bench: --copies '{}': give a number from 1 to {}, zipf, half, or 10000_keys for 10000 keys in all",
+        name, UINT32_MAX));
   }
-  return {key_copies::equal, each};
+  return {rest.empty() ? key_copies::equal : key_copies::keys, each};
 }
 
 /// Prints rows as they are measured.
@@ -234,7 +237,7 @@ void resolve_default_tables(bench_options& options, printer& out) {
 
 /// What an operation needs, if nothing could be measured for it.
 std::string need_of(const std::string& op) {
-  if (op == "join") return "join takes --copies 1";
+  if (op == "join") return "join takes a number of --copies that divides the number of keys";
   if (op == "group" || op == "retrieve" || op.starts_with("count_"))
     return op + " is for tables that group: leave --table out";
   if (op.ends_with("conv") || op == "gradients") return op + " is for --table sparse_conv";
@@ -354,11 +357,37 @@ void check_memory(const bench_options& options, const std::string& place) {
   }
 }
 
+/// Whether all operations are those of repeated keys.
+bool groups(const settings& options) {
+  const auto& of_groups = operations_of_tables.at("frozen_multimap");
+  return std::ranges::all_of(options.ops, [&](const std::string& op) {
+    return op == "join" || std::ranges::find(of_groups, op) != of_groups.end();
+  });
+}
+
+/// Repeated keys: sizes in half steps, each with several numbers of copies; then the sizes at which the rate
+/// falls off.
+void sweep_copies(settings options, const std::string& place, int most) {
+  options.half_steps = true;
+  options.log2n.clear();
+  for (int log2n = std::min(place == "cuda" ? 20 : 16, most); log2n <= most; ++log2n)
+    options.log2n.push_back(log2n);
+  options.refused = [](const char* why) { fmt::print(stderr, "roost: not measured: {}\n", why); };
+  roost::bench::swept_rates rates;
+  options.report = [&rates, print = options.report](const row& r) {
+    print(r);
+    rates.add(r);
+  };
+  measure(options, place);
+  for (const std::string& cliff : rates.cliffs()) fmt::print(stderr, "roost: falls off: {}\n", cliff);
+}
+
 /// The workload of `scripts/plot --rate`: all load factors at one large size, for the tables that take them;
-/// then all sizes, up to what fits, at one load factor.
+/// then all sizes, up to what fits, at one load factor. Or that of repeated keys.
 void sweep(settings options, const std::string& place) {
   int most = std::min(most_log2n(options), roost::bench::log2_most_keys(options.keys, options.key_bits));
   while (most > 0 && bytes_needed(options, most) > bytes_there(place)) --most;
+  if (groups(options)) return sweep_copies(options, place, most);
 
   settings loads = options;
   loads.log2n = {std::min(most, place == "cuda" ? 27 : 22)};
@@ -382,6 +411,7 @@ void bench(bench_options& options) {
   options.in_kernel = options.as_neighbours || options.path_name == "kernel";
   options.path = options.in_kernel ? roost::path::automatic : roost::bench::paths.at(options.path_name);
   options.copies.clear();
+  if (options.sweep && !options.copies_given) options.copies_names = roost::bench::swept_copies;
   for (const std::string& name : options.copies_names) options.copies.push_back(copies_of(name));
   options.bodies.clear();
   for (const std::string& name : options.bodies_names) options.bodies.push_back(*residences.find(name));
@@ -485,7 +515,8 @@ void add_inputs(CLI::App* command, bench_options& options) {
   command
       ->add_option("--copies", options.copies_names,
                    "group, count_hit, retrieve ...: how often each key appears; zipf: the k-th most frequent "
-                   "in proportion to 1 / k; half: one key has half of all pairs; separated by commas")
+                   "in proportion to 1 / k; half: one key has half of all pairs; 10000_keys: there are so "
+                   "many keys; separated by commas")
       ->delimiter(',')
       ->capture_default_str();
 }
@@ -564,7 +595,10 @@ void add_report(CLI::App* command, bench_options& options) {
       ->add_flag(
           "--sweep", options.sweep,
           "Prints CSV for scripts/plot --rate: from 2^10 to 2^30 keys (or to --log2n, or to what memory "
-          "holds) at load 0.8, and 2^27 keys (host: 2^22) at loads from 0.3 to 1.2")
+          "holds) at load 0.8, and 2^27 keys (host: 2^22) at loads from 0.3 to 1.2. With --ops group, "
+          "count_hit, retrieve, join ...: from 2^20 keys (host: 2^16) in half steps, with 1 to 1024 copies, "
+          "10000 keys in all and zipf (or --copies); then, to stderr, each size at which a rate is below "
+          "0.7 of the mean of its neighbours")
       ->excludes(command->get_option("--load-factor"));
 }
 
@@ -613,6 +647,7 @@ void add_bench(CLI::App& app) {
       "  roost bench --ops join --copies 1 --format csv");
   command->callback([options, command] {
     options->ops_given = command->count("--ops") != 0;
+    options->copies_given = command->count("--copies") != 0;
     if (options->sweep) {
       if (command->count("--format") > 0 && options->format != "csv")
         throw roost::invalid_argument("bench: --sweep prints CSV; leave out --format");

@@ -15,14 +15,14 @@ namespace roost::bench {
 template <class Key>
 struct copied_key {
   key_copies copies;
-  std::size_t n;  // a power of two
+  std::size_t n;
   make_key<Key> key;
   query_order zipf;
 
   copied_key(const settings& options, key_copies copies, std::size_t n)
       : copies(copies), n(n), key(options.keys, n), zipf(n, 64, query_pattern::zipf) {}
 
-  ROOST_FN std::size_t shuffled(std::size_t i) const { return (i * 2654435761u + 12345) & (n - 1); }
+  ROOST_FN std::size_t shuffled(std::size_t i) const { return (i * 2654435761u + 12345) % n; }
   /// Below n.
   ROOST_FN std::size_t number(std::size_t i) const {
     switch (copies.kind) {
@@ -30,14 +30,16 @@ struct copied_key {
         return zipf(i);
       case key_copies::half:
         return i % 2 == 0 ? 0 : 1 + shuffled(i);
+      case key_copies::keys:
+        return shuffled(i) % copies.number;
       default:
-        return shuffled(i) / copies.each;
+        return shuffled(i) / copies.number;
     }
   }
   ROOST_FN Key operator()(std::size_t i) const { return key(number(i)); }
   /// The key of query i if each distinct key is queried once, for copies of kind `equal`.
-  ROOST_FN Key distinct(std::size_t i) const { return key(i * 7919 % (n / copies.each)); }
-  std::size_t distinct_keys() const { return n / copies.each; }
+  ROOST_FN Key distinct(std::size_t i) const { return key(i * 7919 % (n / copies.number)); }
+  std::size_t distinct_keys() const { return n / copies.number; }
 };
 
 template <class Key, class Value>
@@ -133,16 +135,16 @@ struct wrong_count {
   }
 };
 
-/// For n rows on both sides with the same keys, all distinct.
+/// For n rows on the left, and on the right each of their keys once.
 template <class Row, class Key>
 struct wrong_join {
   const Row* left;
   const Row* right;
   const Key* left_keys;
   const Key* right_keys;
-  std::size_t n;
+  std::size_t right_n;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    return left[i] != i || right[i] >= n || !same_key(left_keys[i], right_keys[right[i]]);
+    return left[i] != i || right[i] >= right_n || !same_key(left_keys[i], right_keys[right[i]]);
   }
 };
 
@@ -287,7 +289,7 @@ class groups_measurement {
   void run() {
     if (options_.wants(multimap_name)) {
       measure_multimap();
-      if (copies_.kind == key_copies::equal && copies_.each == 1 && options_.asks("join")) measure_join();
+      if (counts_are_known() && options_.asks("join")) measure_join();
     }
     if (!options_.asks("group")) return;
     if (options_.wants(index_name)) {
@@ -328,8 +330,7 @@ class groups_measurement {
       report(line, wrong_groups(lists) +
                        place_.sum(lists.size, wrong_found_list<ref, Key, Value>{map->ref(), lists}));
     }
-    // So that it is known how often each key occurs.
-    if (copies_.kind != key_copies::equal || n_ % copies_.each != 0) return;
+    if (!counts_are_known()) return;
     for (const char* op : counts) {
       if (!options_.asks(op)) continue;
       if (!map) make();
@@ -340,6 +341,8 @@ class groups_measurement {
       measure_retrieve(*map);
     }
   }
+
+  bool counts_are_known() const { return copies_.kind == key_copies::equal && n_ % copies_.number == 0; }
 
   void measure_count(const multimap& map, const char* op) {
     const std::uint32_t hits = hits_of_64(op);
@@ -352,7 +355,7 @@ class groups_measurement {
           place_, options_.warm_ups, options_.repetitions,
           [&] { place_.fill(found.data(), poison, found.bytes()); },
           [&] { map.count(place_, std::as_const(queries).span(), found, how()); },
-          [&] { bad += place_.sum(n_, wrong_count<std::uint32_t>{found.data(), copies_.each, hits}); });
+          [&] { bad += place_.sum(n_, wrong_count<std::uint32_t>{found.data(), copies_.number, hits}); });
     });
     line.hit_rate = hits / 64.0;
     report(line, bad);
@@ -376,17 +379,19 @@ class groups_measurement {
     report(line, wrong_groups({queries.data(), found->offsets().data(), results.data(), n}));
   }
 
+  /// With each key once on the right.
   void measure_join() {
-    array<Key, Place> right(place_, n_);
-    place_.for_each(n_, fill_distinct<Key>{right.data(), key_});
+    const std::size_t right_n = key_.distinct_keys();
+    array<Key, Place> right(place_, right_n);
+    place_.for_each(right_n, fill_distinct<Key>{right.data(), key_});
     std::optional<joined_rows<std::uint32_t, Place>> rows;
-    const row line = built("inner_join", "join", 2 * n_, rows, [&] {
+    const row line = built("inner_join", "join", n_ + right_n, rows, [&] {
       rows.emplace(inner_join(place_, all_keys(), std::as_const(right).span()));
     });
     const bool all = rows->left.size() == n_ && rows->right.size() == n_;
     report(line, !all ? n_
                       : place_.sum(n_, wrong_join<std::uint32_t, Key>{rows->left.data(), rows->right.data(),
-                                                                      keys_.data(), right.data(), n_}));
+                                                                      keys_.data(), right.data(), right_n}));
   }
 
   /// two_way_index, and its parts.
@@ -529,7 +534,13 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
   }
   if (!options.report || !measurement_type::is_asked(options)) return;
   for (const key_copies& copies : options.copies) {
-    if (n >= copies.each) measurement_type(place, options, copies, n).run();
+    if (n < copies.number) continue;
+    try {
+      measurement_type(place, options, copies, n).run();
+    } catch (const out_of_memory& error) {
+      if (!options.refused) throw;
+      options.refused(error.what());
+    }
   }
 }
 

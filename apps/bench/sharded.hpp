@@ -442,7 +442,7 @@ void measure_sharded(const Shards& shards, const settings& options) {
       if (!options.report) continue;
       const sharded_bench<Shards> bench(shards, options, n);
       for (const key_copies& copies : options.copies) {
-        const std::uint32_t each = std::max(copies.each / bench.count, 1u);
+        const std::uint32_t each = std::max(copies.number / bench.count, 1u);
         if (options.wants("sharded_multimap") && copies.kind == key_copies::equal && n >= each)
           measure_sharded_counts<Shards, Key>(bench, each, each * bench.count);
       }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,13 +16,27 @@ namespace roost::bench {
 
 /// How often keys occur.
 struct key_copies {
-  enum kinds { equal, zipf, half };
+  enum kinds {
+    equal,  // `number` of each key; of the last key there may be fewer
+    keys,   // `number` of keys in all
+    zipf,   // the k-th key in proportion to 1 / k
+    half    // one key has half of all pairs, the others occur once
+  };
   kinds kind = equal;
-  std::uint32_t each =
-      1;  // equal: any number (if not a power of two, the last key may occur less often); zipf: the k-th key
-          // in proportion to 1 / k; half: one key has half of all pairs, the others occur once
+  std::uint32_t number = 1;
 
-  std::string name() const { return kind == zipf ? "zipf" : kind == half ? "half" : std::to_string(each); }
+  std::string name() const {
+    switch (kind) {
+      case zipf:
+        return "zipf";
+      case half:
+        return "half";
+      case keys:
+        return std::to_string(number) + "_keys";
+      default:
+        return std::to_string(number);
+    }
+  }
 };
 
 /// The paths of bulk calls, by their names on command lines and in reports.
@@ -57,6 +72,7 @@ struct settings {
   std::vector<std::string> tables;  // empty: all
   std::vector<std::string> ops{"build", "find_hit", "find_miss"};
   std::vector<int> log2n{20};
+  bool half_steps = false;  // also the size half a step below each
   std::vector<double> load_factors{0.8};
   int key_bits = 32;
   int value_bits = 32;
@@ -80,11 +96,23 @@ struct settings {
   std::function<void(const std::string&)> progress;   // what is being measured now
   std::function<void(const std::string&)> timeline;   // gets the steps of lookups on several GPUs
   std::function<void(const std::string&)> has_table;  // is called for every table
+  std::function<void(const char*)> refused;  // is told what there was no memory for; empty: that is an error
 
   bool wants(const std::string& table) const {
     return tables.empty() || std::find(tables.begin(), tables.end(), table) != tables.end();
   }
   bool asks(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
+  /// The numbers of keys.
+  std::vector<std::size_t> sizes() const {
+    std::vector<std::size_t> result;
+    for (const int exponent : log2n) {
+      // A multiple of 1024, so that most numbers of copies divide it.
+      if (half_steps && exponent > 10)
+        result.push_back(static_cast<std::size_t>(std::exp2(exponent - 10.5)) << 10);
+      result.push_back(std::size_t{1} << exponent);
+    }
+    return result;
+  }
 };
 
 /// How many of 64 queries of an operation hit.

@@ -84,8 +84,8 @@ enum class query_pattern {
   equal      ///< always the same one
 };
 
-/// The key of query i: its rank, mapped to a scrambled order of 0 .. n - 1 (n a power of two); for misses, of
-/// n .. 2 n - 1. `first` is added to all.
+/// The key of query i: its rank, mapped to a scrambled order of 0 .. n - 1; for misses, of n .. 2 n - 1.
+/// `first` is added to all.
 struct query_order {
   std::size_t n;
   std::uint32_t hits_of_64;  // how many of 64 neighbours are present
@@ -104,7 +104,7 @@ struct query_order {
     const std::size_t rank = pattern == query_pattern::shuffled ? i
                              : pattern == query_pattern::zipf   ? zipf_rank(i)
                                                                 : 0;
-    const std::size_t j = (rank * 2654435761u + 12345) & (n - 1);
+    const std::size_t j = (rank * 2654435761u + 12345) % n;
     return first + (hit(i) ? j : n + j);
   }
 

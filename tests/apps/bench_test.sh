@@ -218,6 +218,20 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
   grep -q "^plot: nowhere.csv: " stderr || fail "plot: does not say which file is missing: $(cat stderr)"
 fi
 
+# A sweep of repeated keys: whole and half steps, each kind of copies; what falls off is named, and the exit code is 0.
+copies=(--sweep --log2n 13 --reps 1 --table group_by,frozen_multimap --ops group,count_hit,join)
+[[ $(ok_rows "${copies[@]}" --copies 2,zipf,100_keys) -eq 22 ]] || fail "copies: $(cat stdout stderr)"
+for copies in 2 zipf 100_keys; do
+  [[ $(grep -c ",group,[0-9]*,.*,$copies\$" stdout) -ge 4 ]] || fail "copies: not each size with $copies: $(cat stdout)"
+done
+if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
+  mv stdout copies.csv
+  "$plot" --copies copies.csv copies.png 2>stderr || fail "plot: $(cat stderr)"
+  [[ $(head -c 4 copies.png) == *PNG ]] || fail "plot: drew no picture of copies"
+  ! "$plot" --copies sweep.csv copies.png 2>stderr || fail "plot: took a sweep without copies"
+fi
+refused "10000_keys" bench --place host --copies 5keys
+
 "$roost" bench --place host --log2n 8 --ops build --reps 1 --format json 2>/dev/null | python3 -m json.tool >/dev/null || fail "not JSON"
 "$roost" bench --place host --log2n 8 --ops build --reps 1 | grep -q "^frozen_bucketed .* ok$" || fail "no table for people"
 
