@@ -11,16 +11,17 @@ from ._keys.words import encode
 from ._options import check_rows, flag, integer, rows_type
 
 
-def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=None):
+def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=None, signs=None):
     """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each first occurs, the
-    number of each row's key, and how often each occurs. `missing`: the word that stands for no key."""
+    number of each row's key, and how often each occurs. `missing`: the word that stands for no key. `signs`:
+    what Kind.signs says; then keys are in ascending order."""
     library, by_rows = x.library, isinstance(x.kind, ArrowKind)
     if isinstance(x, StringKeys):
         first, numbers = x.numbered(rows)
         return x.texts[first], first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
     index = index or by_rows
     keys, first, numbers, counted = library.module.unique(
-        library.place(), x.words, order == "first", index, inverse, counts, rows is INT64, missing
+        library.place(), x.words, order == "first", index, inverse, counts, rows is INT64, missing, signs
     )
     first = library.adopt(first, rows) if index else None
     if by_rows:
@@ -95,8 +96,11 @@ def unique(
     check_rows(x.n, rows, what)
     library = x.library
     order = "first" if return_index and not sorted else "any"
-    keys, first, inverse, counts = distinct(x, order, rows, return_index, return_inverse, return_counts)
-    if sorted:
+    signs = x.kind.signs() if sorted else None
+    keys, first, inverse, counts = distinct(
+        x, order, rows, return_index, return_inverse, return_counts, signs=signs
+    )
+    if sorted and signs is None:
         by_key = x.kind.argsort(keys, library)
         keys = x.kind.rows(keys, by_key, library)
         first = library.rows(first, by_key) if return_index else None

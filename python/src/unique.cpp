@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 
 #include "bind.hpp"
 #include "columns.hpp"
@@ -38,17 +39,78 @@ void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missi
   place.for_each(all.inverse.size(), skip_number{all.inverse.data(), static_cast<std::uint32_t>(past - 1)});
 }
 
+/// What the words of keys mean, when they are sorted: the word of the least negative number, or 0; and whether
+/// greater words are lesser negative numbers, as those of floats.
+using signs = std::pair<std::uint64_t, bool>;
+
+template <class Key>
+struct is_below {
+  const Key* keys;
+  Key end;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return keys[i] < end ? 1 : 0; }
+};
+
+/// Where ascending words are in ascending order of what they mean: the last `negative` of n come first.
+struct negative_first {
+  std::size_t n, negative;
+  bool reversed;
+  ROOST_FN std::size_t word_at(std::size_t i) const {
+    return i >= negative ? i - negative : reversed ? n - 1 - i : n - negative + i;
+  }
+  ROOST_FN std::size_t position(std::size_t word) const {
+    return word < n - negative ? word + negative : reversed ? n - 1 - word : word - (n - negative);
+  }
+};
+template <class T>
+struct element_in_order {
+  const T* words;
+  negative_first order;
+  ROOST_FN T operator()(std::size_t i) const { return words[order.word_at(i)]; }
+};
+struct renumber {
+  std::uint32_t* numbers;
+  negative_first order;
+  ROOST_FN void operator()(std::size_t i) const {
+    numbers[i] = static_cast<std::uint32_t>(order.position(numbers[i]));
+  }
+};
+
+template <class Key, class Place>
+void put_in_order(const Place& place, unique_keys<Key, Place>& all, const signs& of) {
+  const std::size_t n = all.keys.size();
+  if (of.first == 0 || n == 0) return;
+  const auto least = static_cast<Key>(of.first);
+  const negative_first order{n, n - place.sum(n, is_below<Key>{all.keys.data(), least}), of.second};
+  if (order.negative == 0) return;
+  const auto reorder = [&]<class T>(array<T, Place>& words) {
+    if (words.size() == 0) return;
+    array<T, Place> ordered(place, n);
+    detail::write_numbers(place, n, element_in_order<T>{words.data(), order}, ordered.data());
+    words = std::move(ordered);
+  };
+  reorder(all.keys);
+  reorder(all.first);
+  reorder(all.counts);
+  place.for_each(all.inverse.size(), renumber{all.inverse.data(), order});
+}
+
 /// Keys, the positions of their first occurrences, their numbers, their counts; None for unwanted results.
-/// `in_order`: by first occurrence. `missing`: a key that does not count, if it occurs.
+/// `in_order`: by first occurrence. `sorted`: the keys are in ascending order, of numbers of at most 8 bytes. `missing`: a key that does not
+/// count, if it occurs.
 template <class Place>
 nb::tuple unique(const call_place<Place>& at, const column& keys, bool in_order, bool first, bool inverse,
-                 bool counts, bool wide, std::optional<std::uint64_t> missing) {
+                 bool counts, bool wide, std::optional<std::uint64_t> missing, std::optional<signs> sorted) {
   return with_keys(keys, [&]<class Key>(Key) {
     const auto all_keys = span_of<Key>(keys);
-    const auto order = in_order ? index_order::first_occurrence : index_order::any;
+    const auto order = sorted     ? index_order::by_key
+                       : in_order ? index_order::first_occurrence
+                                  : index_order::any;
     const unique_options wanted{order, first, inverse, counts};
     auto all = without_gil(at, [&](const Place& place) {
       auto result = unique_all(place, all_keys, wanted);
+      if constexpr (sizeof(Key) <= 8) {
+        if (sorted) put_in_order(place, result, *sorted);
+      }
       if constexpr (sizeof(Key) <= 8) {
         if (missing) take_out(place, result, static_cast<Key>(*missing));
       }
@@ -102,7 +164,7 @@ void duplicated(const call_place<Place>& at, const column& keys, bool keep_first
 template <class Place>
 void bind_unique(nb::module_& m) {
   m.def("unique", &unique<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-        nb::arg().none());
+        nb::arg().none(), nb::arg().none());
   m.def("duplicated", &duplicated<Place>);
 }
 

@@ -32,8 +32,23 @@ def test_unique_sorted_is_numpys(on, x, narrow):
     )
     expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     same(got[0], expected[0])
+    same(on.back(roost.unique(on(x), sorted=True)), expected[0])
     for a, b, dtype in zip(got[1:], expected[1:], (index_dtype, index_dtype, "int64")):
         same(a, b.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("n", [2**17, 2**17 + 1, 2**18 + 1])
+def test_large_batches_are_sorted(on, dtype, n):
+    """Negative numbers come first, NaN last; on both sides of the sizes from which on C++ sorts otherwise."""
+    words = np.random.default_rng(n).integers(0, 256, (n, np.dtype(dtype).itemsize), np.uint8)
+    for x in words.view(dtype).ravel(), words.view(dtype).ravel()[:1000].repeat(n // 1000):
+        with np.errstate(invalid="ignore"):
+            expected = np.unique(x + x.dtype.type(0), return_counts=True)
+        keys, counts = on.back(roost.unique(on(x), sorted=True, return_counts=True))
+        same(keys + keys.dtype.type(0), expected[0])
+        same(counts, expected[1])
+        same(on.back(roost.unique(on(x), sorted=True)) + keys.dtype.type(0), expected[0])
 
 
 @given(keys())

@@ -167,6 +167,10 @@ class ArrayKind:
         """Some of the keys."""
         return library.rows(keys, rows)
 
+    def signs(self):
+        """What C++ needs to sort keys; None: it cannot sort these."""
+        return None
+
     def argsort(self, keys, library):
         """The row numbers of keys in ascending order; equal ones stay in order."""
         return library.argsort(keys)

@@ -48,6 +48,12 @@ class Kind(strings.ArrayKind):
         keys, _ = library.resized(library.column(raw), len(raw), self.dtype, self.tail)
         return library.finish(keys, self.dtype, self.tail)
 
+    def signs(self):
+        """The word of the least negative number, or 0; and whether negative numbers fall as words grow."""
+        if self.columns is not None or self.dtype.kind not in "biuf":
+            return None
+        return 0 if self.dtype.kind in "bu" else 1 << (8 * self.key_bytes - 1), self.dtype.kind == "f"
+
     def argsort(self, keys, library):
         return (
             super().argsort(keys, library) if self.nan is None else library.argsort_floats(keys, self.dtype)
