@@ -90,11 +90,10 @@ TEST(bulk, goes_direct_where_there_is_no_memory_large) {
   watched_memory memory;
   {
     const place_type poor = make_place(memory);
-    const std::size_t many =
-        std::is_same_v<place_type, roost::host> ? 70000000 : 12000000;  // enough to go by region
+    const std::size_t many = on_host ? 70000000 : 24000000;  // enough to go by region
     const roost::frozen_set<u32, place_type> set(poor, roost::computed(many, number_itself()),
                                                  {.load_factor = 0.5});
-    memory_of<bool> answers(test_place(), std::size_t{1} << 22);
+    memory_of<bool> answers(test_place(), std::size_t{1} << (on_host ? 22 : 23));
     const roost::computed queries(answers.size(), number_itself());
     EXPECT_EQ(set.contains(poor, queries, answers).path, roost::path::regional);
     const std::size_t before = memory.allocations();

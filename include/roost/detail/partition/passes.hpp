@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "roost/detail/place/arrays.hpp"
 #include "roost/partition.hpp"
@@ -17,6 +18,9 @@ inline std::uint64_t with_slack(double mean, std::uint64_t most, double copies =
   const auto rounded = (static_cast<std::uint64_t>(room) + 15) / 16 * 16;
   return smaller<std::uint64_t>(rounded, (most + 15) / 16 * 16);
 }
+
+/// The number of copies for which with_slack leaves an eighth more than `mean`, or 1.
+inline double copies_in_an_eighth(double mean) { return larger(1.0, mean / (48 * 48)); }
 
 /// Items of a parent's tiles; past the last tile there is no parent.
 struct find_parent {
@@ -90,6 +94,8 @@ struct room_of_regions {
   std::uint32_t* overflowed = nullptr;
   std::uint64_t capacity = 0;  // of every region with slack; 0: enough for a random split
   double copies = 1;           // of keys with so many copies each
+  /// A pass whose regions would have more than so many times their items is counted first.
+  double times_most = std::numeric_limits<double>::infinity();
 };
 
 /// Splits items by any function of their keys, in the number of passes that the regions require.
@@ -192,6 +198,16 @@ class partitioner {
     place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
   }
 
+  /// The room of each child with slack; 0: none has.
+  std::uint64_t slack_of(const kept_pass& here, const partition_pass& pass, bool last) const {
+    if (counts_tiles || room_.room != room::slack) return 0;
+    if (last && room_.capacity != 0) return room_.capacity;
+    const double mean =
+        static_cast<double>(here.items) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
+    const std::uint64_t capacity = with_slack(mean, here.items, room_.copies);
+    return Kind.may_count && static_cast<double>(capacity) > room_.times_most * mean ? 0 : capacity;
+  }
+
   /// Finds where each child begins. Returns the room of each child with slack, or 0.
   template <class Source, class RegionOf, class Cursors>
   std::uint64_t begin_children(const Source& source, const RegionOf& region_of, const kept_pass& here,
@@ -204,11 +220,7 @@ class partitioner {
       place_.exclusive_scan(cursors.cursor, cursors.cursor, counts + 1);
       place_.for_each(pass.children,
                       begin_in_order{cursors.cursor, here.first_tile.data(), here.tiles, pass, begin, end});
-    } else if (room_.room == room::slack) {
-      const double mean =
-          static_cast<double>(here.items) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
-      const std::uint64_t capacity =
-          last && room_.capacity != 0 ? room_.capacity : with_slack(mean, here.items, room_.copies);
+    } else if (const std::uint64_t capacity = slack_of(here, pass, last); capacity != 0) {
       place_.for_each(pass.children, begin_with_slack{capacity, begin, end});
       return capacity;
     } else if constexpr (Kind.may_count) {

@@ -95,9 +95,17 @@ struct find_tuning<cuda> {
                       : (driver == driver::interleaved ? 1024 : 512);
   }
   static constexpr std::size_t cache_bytes = 64 << 20;  // smaller tables are in the cache
-  // By region: tables of at least this size, for at least this many queries.
-  static constexpr std::size_t table_bytes = 64 << 20;
-  static constexpr std::size_t queries = 1 << 22;
+  /// Whether the regional path is faster, for so many queries at once. It has a fixed cost, and gains little
+  /// where much of a table lies in the cache. A sector of 32 bytes is soon read directly: then it gains
+  /// nothing, either, where the queries are so few that each reads a sector of its own. (Figures:
+  /// docs/performance.md; `sector_bytes` of layout compact, 0: others.)
+  static constexpr bool by_region(std::size_t table_bytes, std::size_t queries, int sector_bytes) {
+    if (table_bytes < 64 << 20 || queries < (sector_bytes == 32 ? 1 << 23 : 1 << 22)) return false;
+    const auto bytes = static_cast<double>(table_bytes), n = static_cast<double>(queries);
+    const double uncached = bytes * bytes * n;
+    return sector_bytes == 32 ? uncached >= 0x1p77 && bytes <= 72 * n
+                              : sector_bytes == 0 || uncached >= 0x1.8p80;
+  }
   static constexpr std::size_t window_bytes = 16 << 20;  // of the table, that the queries of a region read
   static constexpr std::size_t chunk_least = 1 << 20;
   static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
@@ -111,8 +119,9 @@ struct find_tuning<host> {
     return driver == driver::one_by_one ? 4096 : 1024;  // what is deferred fits into a scratch on the stack
   }
   static constexpr std::size_t cache_bytes = 2 << 20;
-  static constexpr std::size_t table_bytes = 512 << 20;
-  static constexpr std::size_t queries = 1 << 18;
+  static constexpr bool by_region(std::size_t table_bytes, std::size_t queries, int) {
+    return table_bytes >= 512 << 20 && queries >= 1 << 18;
+  }
   static constexpr std::size_t window_bytes = 256 << 10;
   static constexpr std::size_t chunk_least = 1 << 16;
   static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
@@ -165,6 +174,7 @@ struct group_tuning<cuda> {
   static constexpr int aggregate_threads = 1024;
   static constexpr int aggregate_teams = 2;  // at once; or one, with a table of twice the size
   static constexpr std::size_t aggregate_bytes = 223 << 10;  // of a team's table of sums, at most
+  static constexpr double aggregate_load = 0.62;             // of such a table, at most
   static constexpr std::uint32_t aggregate_keys = 4096;      // of a region, about
   static constexpr std::size_t hot_bytes = 40 << 10;         // of sums that a tile of a partition absorbs
   static constexpr std::size_t scatter_bytes = 72 << 10;     // of scratch, that such a tile needs besides
@@ -179,6 +189,7 @@ struct group_tuning<host> {
   static constexpr std::uint32_t tiles_most = 16;
   static constexpr std::uint32_t expand_tile = 4096;
   static constexpr std::size_t aggregate_bytes = 1 << 20;
+  static constexpr double aggregate_load = 0.8;
   static constexpr std::uint32_t aggregate_keys = 8192;
   static constexpr std::size_t hot_bytes = 16 << 10;
   static constexpr std::size_t scatter_bytes = 0;

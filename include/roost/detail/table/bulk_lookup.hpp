@@ -359,11 +359,16 @@ inline bool goes_by_region(path wanted, bool pays) {
   return asks_for_regions(wanted) || (wanted == path::automatic && pays);
 }
 
-/// Whether the regional path is faster.
+/// Whether the regional path is faster, in chunks of the usual size.
 template <class Place, class Ref>
 bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
-  return in_hash_order<Ref> && table_bytes >= find_tuning<Place>::table_bytes &&
-         queries >= find_tuning<Place>::queries;
+  using tuned = find_tuning<Place>;
+  constexpr int sector_bytes = [] {
+    if constexpr (requires { Ref::sector_bytes; }) return Ref::sector_bytes;
+    return 0;
+  }();
+  const std::size_t at_once = smaller<std::size_t>(queries, tuned::scratch_bytes / 16);
+  return in_hash_order<Ref> && tuned::by_region(table_bytes, at_once, sector_bytes);
 }
 
 /// The plan of a batch by region: the number of regions, and the number of items at once.
@@ -542,8 +547,10 @@ class bulk_lookups {
     using query = element_of<Queries>;
     constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
     auto overflowed = zeros<std::uint32_t>(place_, 1);
-    partitioner<Place, pair<query, none>, kind> partitioner(place_, regions,
-                                                            {room::slack, overflowed.data()});
+    const double mean = static_cast<double>(queries.size()) / regions;
+    partitioner<Place, pair<query, none>, kind> partitioner(
+        place_, regions,
+        {.room = room::slack, .overflowed = overflowed.data(), .copies = copies_in_an_eighth(mean)});
     const auto parts =
         partitioner.run(alone<Queries>{queries}, order_of_queries<query>(ref_.hash_order(regions)));
     array<typename Answer::result, Place> answers(place_, parts.extent());
