@@ -131,7 +131,7 @@ std::string aggregation(batch_facts batch, const sample_facts& sample) {
         const bool slack = next.step == aggregate_step::slack;
         words << (slack ? "slack " : "exact ") << next.coarse;
         if (next.fine_bits != 0) words << " x 2^" << next.fine_bits;
-        if (next.counts_first) words << " counted, shared by " << next.shared_most;
+        if (next.counts_first) words << " counted";
         words << " (" << static_cast<std::size_t>(next.copies) << ")";
         (slack ? batch.tried.slack : batch.tried.exact) = true;
         break;
@@ -195,11 +195,13 @@ void unique(lines& out) {
     std::string words;
     for (const char* separator = "";; separator = ", ") {
       const unique_step step = choose_unique(batch, wanted);
-      const std::vector names{"few", "mark", "sample", "sort", "number and sort", "number"};
+      const std::vector names{"few", "aggregate", "mark", "sample", "sort", "number and sort", "number"};
       words += separator + std::string(names[static_cast<int>(step)]);
       if (step == unique_step::sort && sorts_bits(batch)) words += " as bits";
       if (step == unique_step::few) {
         batch.tried.few = true;
+      } else if (step == unique_step::aggregate) {
+        batch.tried.tables = true;
       } else if (step == unique_step::sample) {
         batch.sample = sample;
       } else {
@@ -215,11 +217,12 @@ void unique(lines& out) {
       {"by first with inverse", {false, false, false, true}}};
   for (const auto& [name, wanted] : requests) {
     for (const std::size_t bytes : {4, 8, 16}) {
-      for (const int k : {0, 1}) {
+      for (const int k : {0, 1, 2}) {
         const seen& sample = samples[k];
-        if (k != 0 && !(wanted.by_key && bytes <= 8)) continue;
+        const bool samples_it = wanted.keys_alone && !wanted.by_first && !wanted.first && bytes <= 8;
+        if (k != 0 && !samples_it) continue;
         const std::string title = "unique " + std::string(name) + ", " + std::to_string(bytes) + " bytes";
-        each_size(out, wanted.by_key ? title + ", " + sample.name : title, [&](batch_facts batch) {
+        each_size(out, samples_it ? title + ", " + sample.name : title, [&](batch_facts batch) {
           batch.key_bytes = bytes;
           batch.integers = bytes <= 8;
           return way(batch, wanted, sample.facts);
@@ -237,6 +240,27 @@ TEST(choose, gives_up_without_hope) {
     EXPECT_EQ(choose_aggregation(batch, {9000, 4096}).step, aggregate_step::give_up);
     EXPECT_EQ(choose_indexing(batch, false), indexing_step::give_up);
   }
+}
+
+/// Keys of a table and queries, where rates of both paths cross on one H200: docs/performance.md.
+TEST(choose, lookups_by_region_where_that_is_faster) {
+  using tuned = roost::detail::find_tuning<roost::cuda>;
+  const auto by_region = [](double gib, int log2_queries, int sector_bytes) {
+    return tuned::by_region(static_cast<std::size_t>(gib * 0x1p30), std::size_t{1} << log2_queries,
+                            sector_bytes);
+  };
+  EXPECT_FALSE(by_region(0.08, 23, 32));
+  EXPECT_TRUE(by_region(0.08, 25, 32));
+  EXPECT_FALSE(by_region(0.31, 22, 32));
+  EXPECT_TRUE(by_region(0.31, 24, 32));
+  EXPECT_FALSE(by_region(2.5, 25, 32));
+  EXPECT_TRUE(by_region(2.5, 26, 32));
+  EXPECT_FALSE(by_region(20, 28, 32));
+  EXPECT_FALSE(by_region(0.12, 25, 64));
+  EXPECT_TRUE(by_region(0.12, 28, 64));
+  EXPECT_TRUE(by_region(2, 23, 64));
+  EXPECT_TRUE(by_region(0.08, 22, 0));
+  EXPECT_FALSE(by_region(0.05, 30, 0));
 }
 
 TEST(choose, is_as_choices_txt_says) {

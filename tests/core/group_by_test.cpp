@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <roost/group_by.hpp>
+#include <roost/two_way_index.hpp>
+#include <unordered_map>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
@@ -314,6 +317,87 @@ TEST(aggregates_calls, of_many_items) {
     check_sums(std::vector<u64>(n, 7), u32());
   }
 }
+
+/// The k-th number in proportion to about 1 / k, below n, a power of two.
+struct zipf_number {
+  u64 octaves;
+  explicit zipf_number(std::size_t n) : octaves(static_cast<u64>(std::countr_zero(n))) {}
+  ROOST_FN u32 operator()(std::size_t i) const {
+    const u64 bits = roost::mix64(i);
+    const u64 octave = (bits & 0xffffffff) * octaves >> 32;
+    return static_cast<u32>((u64{1} << octave) + (bits >> 32) % (u64{1} << octave));
+  }
+};
+
+/// So many rows that regions are counted before the second pass, and those of some keys are crowded.
+TEST(aggregates_calls, of_skewed_keys_large) {
+  if (sanitized) GTEST_SKIP() << "takes too long";
+  const std::size_t n = on_host ? 1 << 24 : 1 << 25;
+  const auto check_keys = [&]<class Key>(Key) {
+    std::vector<Key> keys(n);
+    std::vector<u32> values(n);
+    std::vector<u32> sums(n), counts(n), most(n);
+    const zipf_number number(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const u32 k = number(i);
+      keys[i] = from_number<Key>(k);
+      values[i] = static_cast<u32>(roost::mix64(i + n));
+      sums[k] += values[i];
+      ++counts[k];
+      most[k] = std::max(most[k], values[i]);
+    }
+    const auto all = roost::group_by(test_place(), upload(keys), upload(values),
+                                     std::tuple(roost::plus(), roost::maximum()));
+    const auto of = download(all.keys);
+    const auto their_sums = download(all.values[0]), their_most = download(all.values[1]);
+    const auto their_counts = download(all.counts);
+    std::unordered_map<Key, u32> numbers;
+    for (u32 k = 0; k < n; ++k) {
+      if (counts[k] != 0) numbers.emplace(from_number<Key>(k), k);
+    }
+    ASSERT_EQ(of.size(), numbers.size());
+    std::size_t wrong = 0;
+    for (std::size_t g = 0; g < of.size(); ++g) {
+      const auto at = numbers.find(of[g]);
+      ASSERT_TRUE(at != numbers.end());
+      const u32 k = at->second;
+      wrong += their_sums[g] != sums[k] || their_counts[g] != counts[k] || their_most[g] != most[k];
+      counts[k] = 0;  // a key that is there twice is wrong
+    }
+    EXPECT_EQ(wrong, 0u);
+  };
+  check_keys(u32());
+  if (!on_host) check_keys(u64());
+}
+
+#if defined(__CUDACC__)
+/// Key i / 4 of scrambled rows: the sample has one pair, and a table that counts the keys of a region is
+/// full.
+struct fourth_key {
+  std::size_t n;
+  ROOST_FN u32 operator()(std::size_t i) const {
+    return roost::mix32(static_cast<u32>(((i * 2654435761u + 12345) & (n - 1)) / 4) + 1);
+  }
+};
+struct wrong_fourth {
+  const u32* sums;
+  const u64* counts;
+  ROOST_FN u64 operator()(std::size_t g) const { return sums[g] != 12 || counts[g] != 4; }
+};
+TEST(aggregates_calls, of_regions_whose_keys_cannot_be_counted_large) {
+  if (sanitized) GTEST_SKIP() << "takes too long";
+  const std::size_t n = 1 << 28;
+  const auto& place = test_place();
+  const roost::computed keys(n, fourth_key{n});
+  const roost::computed threes(n, roost::detail::constant<u32>{3});
+  const auto source = roost::detail::zip_checked(keys, threes, "test");
+  const auto all = roost::detail::aggregator<place_type, u32, u32, roost::plus>(place, n, true).run(source);
+  ASSERT_TRUE(all) << "grouped instead, at a quarter of the rate";
+  ASSERT_EQ(all->size(), n / 4);
+  EXPECT_EQ(place.sum(all->size(), wrong_fourth{all->values.data(), all->counts.data()}), 0u);
+  EXPECT_EQ(roost::unique_count(place, all->keys), n / 4) << "a key is there twice";
+}
+#endif
 
 // The Python package numbers groups by this order; those of few keys on the host are by first occurrence.
 TEST(aggregates_calls, are_in_ascending_order_of_the_hashes_of_their_keys) {

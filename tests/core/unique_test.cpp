@@ -52,6 +52,10 @@ void check(const std::vector<Key>& keys) {
   const auto there = upload(keys);
   EXPECT_TRUE(download(roost::unique(place, there)) == by_first);
   EXPECT_TRUE(download(roost::unique(place, there, index_order::by_key)) == ascending);
+  auto any = download(roost::unique(place, there, index_order::any));
+  EXPECT_TRUE(download(roost::unique(place, there, index_order::any)) == any) << "another order";
+  std::sort(any.begin(), any.end());
+  EXPECT_TRUE(any == ascending);
   const auto with_rows = roost::unique_all(place, there, {.first = true});
   EXPECT_TRUE(download(with_rows.keys) == by_first && download(with_rows.first) == rows);
   if (keys.size() <= 1 << 20) {
@@ -92,6 +96,14 @@ TYPED_TEST(unique, of_batches_whose_copies_are_left_out_first) {
   }
 }
 
+/// On both sides of the size from which on small batches are found in tables of the device.
+TYPED_TEST(unique, of_small_batches) {
+  const std::size_t most = roost::detail::device_tables_most;
+  for (const std::size_t n : {most, most + 1}) {
+    for (const double copies : {0.001, 100.0}) check(with_copies<TypeParam>(n, copies));
+  }
+}
+
 TYPED_TEST(unique, with_frequent_keys) {
   std::vector<TypeParam> half = from_numbers<TypeParam>(random_numbers(700'000, 6));
   for (std::size_t i = 1; i < half.size(); i += 2) half[i] = 42;
@@ -129,7 +141,8 @@ TEST(unique_calls, sort_bits) {
 TEST(unique_calls, of_many_keys_large) {
   const std::size_t n = roost::detail::unsampled_most(false);
   check(with_copies<u32>(n, 2));
-  for (const double copies : {0.001, 2.0, 8.0}) check(with_copies<u32>(n + 1, copies));
+  for (const double copies : {0.001, 2.0, 8.0, 100.0}) check(with_copies<u32>(n + 1, copies));
+  for (const double copies : {100.0, 10000.0}) check(with_copies<u64>(n + 1, copies));
   std::vector<u64> half = from_numbers<u64>(random_numbers(n + 1, 6));
   for (std::size_t i = 1; i < half.size(); i += 2) half[i] = 42;
   check(half);

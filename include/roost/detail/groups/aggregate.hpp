@@ -14,22 +14,6 @@ struct aggregated;
 
 namespace roost::detail {
 
-/// Whether an earlier item of a sample has the key of item i.
-template <class Source>
-struct is_repeated {
-  static constexpr std::uint32_t sample = 1 << 16, slots = 2 * sample;
-  item_of_sample<Source> items;
-  std::uint64_t* hashes;  // a table of the hashes seen; 0: an empty slot
-
-  ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    const std::uint64_t mine = std::uint64_t{hash_of(items[i].key)} << 1 | 1;
-    for (auto s = static_cast<std::uint32_t>(mine >> 1) % slots;; s = (s + 1) % slots) {
-      const std::uint64_t seen = shared_access::compare_exchange(hashes + s, std::uint64_t{0}, mine);
-      if (seen == 0 || seen == mine) return seen == 0 ? 0 : 1;
-    }
-  }
-};
-
 /// The results of function k.
 template <class Key, class Value, class Place, std::size_t N>
 array<Value, Place>& results_of(aggregated<Key, Value, Place, N>& all, [[maybe_unused]] std::size_t k) {
@@ -80,7 +64,7 @@ class aggregator {
           batch_.tried.slack = false;  // frequent keys are absorbed now, and copies known
           break;
         case aggregate_step::compare:
-          if (are_distinct(source)) return {};
+          if (shows_distinct(count_copies(place_, source, compared_rows(batch_.rows)))) return {};
           batch_.tried.compare = true;
           break;
         case aggregate_step::slack:
@@ -104,7 +88,7 @@ class aggregator {
     return static_cast<std::uint32_t>(smaller<std::size_t>(slots, 1 << 16));  // 16 bits number them
   }
   std::size_t bytes_most() const { return smaller(place_.scratch_most(), tuning::aggregate_bytes); }
-  double keys_most() const { return 0.8 * slots_that_fit(bytes_most()); }
+  double keys_most() const { return tuning::aggregate_load * slots_that_fit(bytes_most()); }
   /// The slots for this many keys: twice as many or, if these do not fit, all that two teams at once leave
   /// room for, or one team.
   std::uint32_t slots_for(double keys) const {
@@ -147,15 +131,8 @@ class aggregator {
     hot_counts_ = array<std::uint32_t, Place>(place_, keys);
     hot_values_ = array<word, Place>(place_, std::size_t{keys} * reduce::count);
   }
-  template <class Source>
-  bool are_distinct(const Source& source) const {
-    using repeated = is_repeated<Source>;
-    auto hashes = zeros(place_, repeated::slots);
-    return shows_distinct(
-        place_.sum(repeated::sample, repeated{{source, batch_.rows / repeated::sample}, hashes.data()}));
-  }
   typename reduce::words hot_words() {
-    typename reduce::words result;
+    typename reduce::words result{};
     for (int k = 0; k < reduce::count; ++k)
       result.of[k] = hot_values_.data() + static_cast<std::size_t>(k) * hot_counts_.size();
     return result;
@@ -167,12 +144,13 @@ class aggregator {
     const std::size_t n = batch_.rows;
     const auto regions = static_cast<std::uint32_t>(ceil_div(n, 2 * tuning::table_keys) * 2);
     const leading_bits spread{0, regions};
-    const hot_keys<Key, Value, F...> none{spread, regions_and_frequent_keys<Key>(spread)};
+    const hot_keys<Key, Value, F...> none{spread, regions_and_frequent_keys<Key>(spread), nullptr, 0, {},
+                                          nullptr};
     const std::uint32_t slots =
         slots_for(2 * keys_of_region(static_cast<double>(n) / regions));  // short probes
     take_room(n);
     const kernel run = kernel_of(none, regions, slots);
-    tables_of_all<kernel> tables{run, nullptr, tables_of_all<kernel>::bytes_of(run)};
+    tables_of_all<kernel> tables{run, nullptr, run.table_bytes()};
     using add = add_to_tables<kernel, Source>;
     if (!place_.can_run_in_turn(add{tables, source, n})) return false;
     const std::size_t turns = (earlier_teams::words(std::size_t{regions}) * 8 + 15) / 16 * 16;
@@ -202,35 +180,42 @@ class aggregator {
     constexpr std::size_t head = ceil_div(sizeof(aggregation_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(std::size_t{spread.regions}));
     auto* const outcome = reinterpret_cast<aggregation_outcome*>(state.data());
-    const auto launch = [&](kernel run, const parts_type& parts, std::uint32_t teams) {
+    const auto give = [&](kernel& run, const parts_type& parts) {
       run.items = parts.items();
       run.begins = parts.begins();
       run.ends = parts.ends();
       run.outcome = outcome;
       run.turns = earlier_teams(state.data() + head);
+    };
+    const auto launch = [&](const kernel& run, std::uint32_t teams) {
       place_.launch(teams, scratch_bytes_of(run), run);
       outcome_ = read_one(place_, outcome);
     };
-    std::uint32_t shared_by = 1, regions = spread.regions;
+    std::uint32_t regions = spread.regions;
     double keys = keys_of_region(static_cast<double>(batch_.rows) / regions);
-    partitioner<Place, item, partition_kind{}> partitioner(
-        place_, spread.regions, {.room = room, .overflowed = &outcome->overflowed, .copies = wanted.copies});
+    partitioner<Place, item, partition_kind{}> partitioner(place_, spread.regions,
+                                                           {.room = room,
+                                                            .overflowed = &outcome->overflowed,
+                                                            .copies = wanted.copies,
+                                                            .times_most = wanted.times_most});
+    // Whether tables for the keys of the first pass's regions are enough.
     const auto stop = [&](const parts_type& parts) {
       if (!wanted.counts_first || parts.regions() != wanted.coarse) return false;
-      constexpr std::uint32_t counted = 8, part = 8;
-      kernel count = kernel_of(hot, wanted.coarse * part, slots_that_fit(bytes_most()));
-      count.shared_by = part;
+      constexpr std::uint32_t counted = 8;
+      kernel count = kernel_of(hot, wanted.coarse * kernel::part, slots_that_fit(bytes_most()));
       count.count_each = count.regions / counted;
-      launch(count, parts, counted);
-      const double most = double{part} * outcome_.most + 6 * std::sqrt(double{part} * outcome_.most) + 64;
-      while (shared_by <= wanted.shared_most && most / shared_by > keys_most()) shared_by *= 2;
-      if (outcome_.overflowed == 0 && shared_by > wanted.shared_most) {
-        shared_by = 1;
+      count.steps_most = 256;  // a table is as good as full then
+      give(count, parts);
+      launch(count, counted);
+      if (outcome_.overflowed != 0) return true;
+      if (outcome_.most >= count.slots) return false;  // a full table has not counted all of its keys
+      const double seen = double{kernel::part} * outcome_.most, most = seen + 6 * std::sqrt(seen) + 64;
+      if (seen > keys_most() || most > 0.85 * count.slots) {
         keys = smaller(keys, keys_of_region(most / (1 << wanted.fine_bits)));
         return false;
       }
-      regions = wanted.coarse * shared_by;
-      keys = most / shared_by;
+      regions = wanted.coarse;
+      keys = most;
       return true;
     };
     const auto parts = partitioner.run(
@@ -241,15 +226,46 @@ class aggregator {
     const std::size_t room_for = smaller<std::size_t>(batch_.rows, std::size_t{regions} * slots);
     take_room(room_for);
     kernel run = kernel_of(hot, regions, slots);
-    run.shared_by = shared_by;
-    launch(run, parts, regions);
+    give(run, parts);
+    std::pair<array<std::uint32_t, Place>, array<std::byte, Place>> kept;
+    if constexpr (!std::is_same_v<Place, host>) {
+      if (wanted.skewed) kept = fill_crowded_tables(run);
+    }
+    launch(run, regions);
     batch_.hopeless = outcome_.failed + outcome_.in_order != 0;
     return !batch_.hopeless && outcome_.overflowed == 0;
   }
 
+  /// Fills the tables of regions with more than twice the usual items, and gives them to `run`: returns what
+  /// it must keep.
+  std::pair<array<std::uint32_t, Place>, array<std::byte, Place>> fill_crowded_tables(kernel& run) const {
+    auto table_of = filled<std::uint32_t>(place_, run.regions, 0xff);
+    array<std::uint32_t, Place> crowded(place_, run.regions);
+    auto count = zeros<std::uint32_t>(place_, 1);
+    place_.for_each(run.regions,
+                    number_crowded{run.begins, run.ends, 2 * ceil_div<std::size_t>(batch_.rows, run.regions),
+                                   table_of.data(), crowded.data(), count.data()});
+    const std::uint32_t n = read_one(place_, count.data());
+    array<std::byte, Place> tables(place_, n * run.table_bytes());
+    run.tables = tables.data();
+    kernel fill = run;
+    fill.crowded = crowded.data();
+    place_.launch(n, scratch_bytes_of(fill), fill);
+    run.table_of = table_of.data();
+    return {std::move(table_of), std::move(tables)};
+  }
+
+  /// f(the results of function k, k) for each.
+  template <class Body>
+  void each_result(const Body& body) {
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      (body(results_of(result_, K), K), ...);
+    }(std::index_sequence_for<F...>());
+  }
+
   void take_room(std::size_t keys) {
     result_.keys = array<Key, Place>(place_, keys);
-    for (std::size_t k = 0; k < sizeof...(F); ++k) results_of(result_, k) = array<Value, Place>(place_, keys);
+    each_result([&](auto& results, std::size_t) { results = array<Value, Place>(place_, keys); });
     result_.counts = array<std::uint64_t, Place>(place_, counts_ ? keys : 0);
   }
 
@@ -262,13 +278,13 @@ class aggregator {
                .slots = slots,
                .keys = result_.keys.data(),
                .counts = result_.counts.data()};
-    for (std::size_t k = 0; k < sizeof...(F); ++k) run.values[k] = results_of(result_, k).data();
+    each_result([&](auto& results, std::size_t k) { run.values[k] = results.data(); });
     return run;
   }
 
   result_type finish() {
     truncate(place_, result_.keys, outcome_.size);
-    for (std::size_t k = 0; k < sizeof...(F); ++k) truncate(place_, results_of(result_, k), outcome_.size);
+    each_result([&](auto& results, std::size_t) { truncate(place_, results, outcome_.size); });
     truncate(place_, result_.counts, outcome_.size);
     return std::move(result_);
   }

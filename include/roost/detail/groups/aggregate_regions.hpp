@@ -30,7 +30,7 @@ struct aggregate_regions {
   using word = typename words::word;
   using table_type = team_table<word, look::read, false>;
   static constexpr word none_here = table_type::empty;
-  static constexpr std::uint32_t steps_most = 2048;
+  static constexpr std::uint32_t part = 8;
   static constexpr std::size_t slot_bytes = sizeof(word) + reduce::count * sizeof(typename reduce::word) +
                                             sizeof(std::uint32_t) + sizeof(std::uint16_t);
 
@@ -38,13 +38,21 @@ struct aggregate_regions {
   const std::uint64_t* begins = nullptr;
   const std::uint64_t* ends = nullptr;
   std::uint32_t regions;
-  std::uint32_t shared_by = 1;   // regions that share the same items: each takes those of its own keys
-  std::uint32_t count_each = 0;  // if not 0: only every count_each-th region runs, and only counts its keys
+  /// If not 0: only every count_each-th region runs, and only counts its keys, which are a `part`-th of those
+  /// of a region of the partition.
+  std::uint32_t count_each = 0;
+  std::uint32_t steps_most = 2048;  // of a probe
   words words_of;
   hot_keys<Key, Value, F...> hot;
   std::uint32_t slots;
+  /// Teams finish in the order of their regions. So that a crowded one does not make all others wait, an
+  /// earlier run fills its table: `crowded` lists such regions, if it is this run. Later table_of[region] is
+  /// the number of its table in `tables`, or none. Null: there are no such tables.
+  const std::uint32_t* crowded = nullptr;
+  const std::uint32_t* table_of = nullptr;
+  std::byte* tables = nullptr;
   Key* keys;
-  Value* values[reduce::count] = {};
+  Value* values[reduce::count == 0 ? 1 : reduce::count] = {};
   std::uint64_t* counts;  // or null
   aggregation_outcome* outcome = nullptr;
   earlier_teams turns{nullptr};
@@ -144,24 +152,65 @@ struct aggregate_regions {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (outcome->overflowed != 0) return;
     const pieces parts = scratch_of(*this, memory);
-    std::uint64_t region = index * count_each;
-    if (count_each == 0) {
-      region = turns.turn(team, parts.shared, [&] { clear(team, parts); });
-    } else {
+    const bool fills = crowded != nullptr;
+    std::uint64_t region = fills ? crowded[index] : index * count_each;
+    if (fills || count_each != 0) {
       clear(team, parts);
       team.sync();
+    } else {
+      region = turns.turn(team, parts.shared, [&] { clear(team, parts); });
     }
+    bool full = false;
+    if (table_of != nullptr && table_of[region] != no_table) {
+      copy_table(team, table_at(table_of[region]), parts);
+    } else {
+      full = gather(team, parts, static_cast<std::uint32_t>(region));
+    }
+    full = team.any(full);
+    if (!fills) return finish(team, parts, region, full);
+    if (full && team.rank() == 0) fetch_add(outcome->failed, 1u);
+    copy_table(team, parts, table_at(index));
+  }
+
+  static constexpr std::uint32_t no_table = ~0u;
+
+  /// The bytes of a table in memory of the place.
+  ROOST_FN std::size_t table_bytes() const {
+    scratch_memory counted(nullptr);
+    pieces parts{};
+    take_table(counted, parts);
+    return (counted.used() + 15) / 16 * 16;
+  }
+  ROOST_FN pieces table_at(std::uint64_t number) const {
+    scratch_memory there(tables + number * table_bytes());
+    pieces parts{};
+    take_table(there, parts);
+    return parts;
+  }
+  template <class Team>
+  ROOST_FN void copy_table(const Team& team, const pieces& from, const pieces& to) const {
+    for_each_of(team, slots + 32, [&](std::uint32_t s) {
+      to.slot[s] = from.slot[s];
+      if (s >= slots) return;
+      to.count[s] = from.count[s];
+      for (int k = 0; k < reduce::count; ++k) to.value.of[k][s] = from.value.of[k][s];
+    });
+  }
+
+  /// Adds the items of a region to a table; true if this worker has found it full.
+  template <class Team>
+  ROOST_FN bool gather(const Team& team, const pieces& parts, std::uint32_t region) const {
     findings found{};
-    add_frequent(team, parts, static_cast<std::uint32_t>(region), found.full);
-    const std::uint32_t shared = static_cast<std::uint32_t>(region) / shared_by;
-    const std::uint64_t begin = begins[shared], end = ends[shared];
+    add_frequent(team, parts, region, found.full);
+    const std::uint32_t here = count_each == 0 ? region : region / part;
+    const std::uint64_t begin = begins[here], end = ends[here];
     ROOST_ROLLED
     for (std::uint64_t first = begin; first < end; first += tile<Team>) {
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile<Team>, end - first));
-      add_items(team, parts, static_cast<std::uint32_t>(region), first, n, found);
+      add_items(team, parts, region, first, found.full ? 0 : n, found);  // probing a full table is slow
     }
     if (found.in_order && peek(outcome->in_order) == 0) fetch_or(outcome->in_order, 1u);
-    finish(team, parts, region, team.any(found.full));
+    return found.full;
   }
 
  private:
@@ -186,12 +235,12 @@ struct aggregate_regions {
     const held_items<per_worker<Team>, Team, const item*> mine(team, items, first, n);
     const auto look = [&](int held, int i, word& wanted) {
       const Key key = mine(held, i).key;
-      if (shared_by != 1 && hot(key) != region) return none_here;
+      if (count_each != 0 && hot(key) != region) return none_here;
       wanted = words_of.of(key).word;
       return static_cast<word>(team.read(parts.slot[home_of(wanted)]));
     };
     const auto add = [&](int held, int i, std::uint32_t s) {
-      const Value value = mine(held, i).value;
+      const Value value = value_of(mine(held, i));
       found.in_order |= reduce::depends_on_order(value);
       team.fetch_add(parts.count[s], 1u);
       reduce::add(team, parts.value, s, value);
@@ -267,6 +316,22 @@ struct aggregate_regions {
     keys[number] = words_of.key(static_cast<std::uint32_t>(region), {mine, 0});
     reduce::each([&](auto of, int k) { values[k][number] = of.value(parts.value.of[k][s]); });
     if (counts != nullptr) counts[number] = parts.count[s];
+  }
+};
+
+/// Numbers the regions with more than `most` items, in any order.
+struct number_crowded {
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  std::uint64_t most;
+  std::uint32_t* table_of;  // of each region
+  std::uint32_t* crowded;   // these regions
+  std::uint32_t* count;
+  ROOST_FN void operator()(std::size_t region) const {
+    if (ends[region] - begins[region] <= most) return;
+    const std::uint32_t number = fetch_add(*count, 1u);
+    crowded[number] = static_cast<std::uint32_t>(region);
+    table_of[region] = number;
   }
 };
 

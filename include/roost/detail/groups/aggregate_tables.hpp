@@ -14,12 +14,6 @@ struct tables_of_all {
   std::byte* memory;
   std::size_t bytes;  // of each
 
-  static std::size_t bytes_of(const Kernel& run) {
-    scratch_memory counted(nullptr);
-    typename Kernel::pieces parts{};
-    run.take_table(counted, parts);
-    return (counted.used() + 15) / 16 * 16;
-  }
   ROOST_FN void find(std::uint64_t region, typename Kernel::pieces& parts) const {
     scratch_memory all(memory + region * bytes);
     run.take_table(all, parts);
@@ -82,7 +76,7 @@ struct add_to_tables {
     team.sync();
     bool full = false, in_order = false;
     for_each_of(team, m, [&](std::uint32_t i) {
-      const auto value = source[first + i].value;
+      const auto value = value_of(source[first + i]);
       in_order |= reduce::depends_on_order(value);
       const auto home = static_cast<std::uint32_t>(hash_of(parts.key[i], run.hot.spread.seed)) % slots;
       const std::uint32_t same = item_of_key(team, parts.table, home, parts.key, i);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "roost/detail/place/sequence.hpp"
@@ -23,9 +24,10 @@ inline constexpr std::size_t batch_most = ~std::uint32_t{0} - std::size_t{1};
 
 /// What a sample of group_tuning::sample rows has shown.
 struct sample_facts {
-  std::uint32_t copies = 0;    // rows whose key an earlier row has
-  std::uint32_t pairs = 0;     // of rows with the same key, which is not frequent
-  std::uint32_t frequent = 0;  // keys
+  std::uint32_t copies = 0;                             // rows whose key an earlier row has
+  std::uint32_t pairs = 0;                              // of rows with the same key, which is not frequent
+  std::uint32_t frequent = 0;                           // keys
+  std::uint32_t compared = group_tuning<cuda>::sample;  // rows, among which are the copies
 };
 
 /// What is known of a batch when the next step is chosen.
@@ -62,12 +64,24 @@ constexpr bool tries_unsampled(const batch_facts& batch) {
   return !batch.sample && batch.rows <= unsampled_most(batch.on_host);
 }
 
-/// Whether a sample in which `seen` rows are copies indicates that keys of `rows` rows have more than twice
-/// `copies` copies.
-constexpr bool has_many_copies(std::uint32_t seen, std::size_t rows, double copies) {
-  constexpr double sample = group_tuning<cuda>::sample;
+/// Whether a sample indicates that keys of `rows` rows have more than twice `copies` copies.
+constexpr bool has_many_copies(const sample_facts& sample, std::size_t rows, double copies) {
   constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant
-  return seen >= least && seen * static_cast<double>(rows) > copies * sample * sample;
+  return sample.copies >= least &&
+         sample.copies * static_cast<double>(rows) > copies * sample.compared * sample.compared;
+}
+
+/// The rows that are compared where few copies matter, a power of two: 32 of them are copies if each key has
+/// two.
+constexpr std::uint32_t compared_rows(std::size_t rows) {
+  std::uint32_t result = 1 << 16;
+  while (std::size_t{result} * result < 64 * rows) result *= 2;
+  return result;
+}
+/// Whether so many are compared after a smaller sample, whose chance made cliffs. (16 copies, 2^26.5 and
+/// 2^28.5 keys: unique 38, 38 -> 64, 64 G/s; 2 copies, 2^28 pairs: multimap 16 -> 21.)
+constexpr bool looks_closer(const sample_facts& sample, std::size_t rows) {
+  return rows >= std::size_t{1} << 24 && sample.copies < 64;
 }
 
 /// Whether the end of an array is freed by copying the rest: small results stay in their room.
@@ -141,7 +155,7 @@ constexpr grouping_step choose_grouping(const batch_facts& batch) {
   // If the sample has missed copies, the first team that finds one ends the attempt.
   if (batch.sample->copies == 0 && !batch.tried.distinct) return grouping_step::distinct;
   if (!batch.on_host && !batch.tried.slack && batch.sample->frequent == 0 &&
-      !has_many_copies(batch.sample->copies, batch.rows, grouping_copies / 2))
+      !has_many_copies(*batch.sample, batch.rows, grouping_copies / 2))
     return grouping_step::slack;
   return batch.tried.exact ? grouping_step::give_up : grouping_step::exact;
 }
@@ -150,7 +164,13 @@ constexpr grouping_step choose_grouping(const batch_facts& batch) {
 
 enum class indexing_step { sample, slack, exact, give_up };
 
-inline constexpr double indexing_copies = 8;  // like grouping_copies
+inline constexpr double indexing_copies = 8;  // like grouping_copies; their slack fills a team's tile
+/// What the partition has room for: more costs little memory where batches are small. (2^20 keys, 64, 1024
+/// copies: unique 8 -> 21 G/s.)
+inline constexpr double sampled_slack = 24;
+inline double indexing_slack(const batch_facts& batch) {
+  return batch.sample ? sampled_slack : larger(sampled_slack, 0x1p30 / static_cast<double>(batch.rows));
+}
 
 /// `distinct`: there is no result if keys have copies.
 constexpr indexing_step choose_indexing(const batch_facts& batch, bool distinct) {
@@ -159,9 +179,8 @@ constexpr indexing_step choose_indexing(const batch_facts& batch, bool distinct)
   if (!batch.sample && (!tries_unsampled(batch) || batch.tried.slack)) return indexing_step::sample;
   if (batch.tried.slack) return indexing_step::exact;
   // Many copies are counted first, not after an overflow: 1024 copies 33.2 -> 46.7 G/s.
-  const bool crowds =
-      batch.sample && (batch.sample->frequent != 0 ||
-                       has_many_copies(batch.sample->copies, batch.rows, 1.5 * indexing_copies));
+  const bool crowds = batch.sample && (batch.sample->frequent != 0 ||
+                                       has_many_copies(*batch.sample, batch.rows, sampled_slack / 2));
   return crowds ? indexing_step::exact : indexing_step::slack;
 }
 
@@ -197,11 +216,12 @@ enum class aggregate_step {
 /// The partition of a step.
 struct aggregate_choice {
   aggregate_step step;
-  std::uint32_t coarse = 2;       // regions of the first pass
-  std::uint32_t fine_bits = 0;    // of the second pass; 0: none
-  bool counts_first = false;      // counts keys before the second pass, which few keys do not need
-  std::uint32_t shared_most = 1;  // teams that may share the items of a region then
-  double copies = 8;              // like grouping_copies
+  std::uint32_t coarse = 2;     // regions of the first pass
+  std::uint32_t fine_bits = 0;  // of the second pass; 0: none
+  bool counts_first = false;    // counts keys before the second pass, which few keys do not need
+  bool skewed = false;          // some regions have many more items than most
+  double copies = 8;            // like grouping_copies
+  double times_most = std::numeric_limits<double>::infinity();  // room_of_regions
 };
 
 /// What fits in the tables of an aggregation.
@@ -224,7 +244,7 @@ constexpr std::uint32_t one_pass_regions(bool on_host) {
   return std::bit_floor(on_host ? partition_tuning<host>::digits_most : partition_tuning<cuda>::digits_most);
 }
 
-/// 2^16 rows are compared; so few copies are left to groups. (1 copy: tables 23.0 G/s, groups 25.0.)
+/// Among compared_rows(); so few copies are left to groups. (1 copy: tables 23.0 G/s, groups 25.0.)
 constexpr bool shows_distinct(std::uint64_t copies) { return copies < 4; }
 
 inline bool needs_one_pass(const batch_facts& batch, const table_room& room) {
@@ -241,9 +261,9 @@ inline aggregate_choice plan_aggregation(const batch_facts& batch, const table_r
   if (batch.sample) {
     plan.copies = larger(8.0, 4 * batch.sample->pairs * rows / sample / sample);
   } else if (samples_aggregation(batch)) {  // much slack costs little: 2^20 pairs of 100 keys 200 -> 73 us
-    plan.copies = larger(8.0, static_cast<double>(1 << 29) / rows);
+    plan.copies = larger(8.0, 0x1p32 / rows);
   }
-  plan.shared_most = plan.copies > 64 ? 4 : 1;  // skewed keys need large regions
+  if (!tries_unsampled(batch)) plan.times_most = 3;
   if (needs_one_pass(batch, room)) {
     const std::size_t regions = ceil_div(batch.rows, room.keys_wanted);
     plan.coarse = static_cast<std::uint32_t>(std::clamp<std::size_t>(regions + regions % 2, 2, most));
@@ -251,12 +271,14 @@ inline aggregate_choice plan_aggregation(const batch_facts& batch, const table_r
   }
   while ((batch.rows >> plan.fine_bits) / plan.coarse > room.keys_wanted) ++plan.fine_bits;
   plan.counts_first = batch.sample && batch.sample->pairs > 0;
+  plan.skewed = batch.sample && batch.sample->frequent > 0;
   return plan;
 }
 
+/// 2^18 pairs: 3.8 to 5.0 G/s, CUB's sort 3.0. Of 2^19 pairs tables make 4.3 to 6.3, partitions 5.2 to 6.3.
+inline constexpr std::size_t device_tables_most = 1 << 18;
+
 inline aggregate_choice choose_aggregation(const batch_facts& batch, const table_room& room) {
-  // 2^18 pairs: 3.8 to 5.0 G/s, CUB's sort 3.0. Of 2^19 pairs tables make 4.3 to 6.3, partitions 5.2 to 6.3.
-  constexpr std::size_t device_tables_most = 1 << 18;
   if (batch.hopeless) return {aggregate_step::give_up};
   if (!batch.on_host && batch.rows <= device_tables_most && !batch.tried.tables)
     return {aggregate_step::device_tables};
@@ -288,9 +310,10 @@ struct unique_facts {
 
 enum class unique_step {
   few,
-  mark,    // first items, or copies: 2^26 keys, 1, 8, 1024 copies 33.6, 32.6, 23.2 -> 47.0, 47.5, 36.4 G/s
-  sample,  // for copies
-  sort,    // all keys
+  aggregate,  // like values of group_by, without values
+  mark,       // first items, or copies: 2^26 keys, 1, 8, 1024 copies 33.6, 32.6, 23.2 -> 47.0, 47.5, 36.4 G/s
+  sample,     // for copies
+  sort,       // all keys
   index_and_sort,  // the distinct ones alone
   number
 };
@@ -301,10 +324,24 @@ constexpr bool sorts_bits(const batch_facts& batch) {
   return !batch.on_host && batch.key_bytes == 4 && batch.rows >= std::size_t{1} << 23;
 }
 
+/// Whether the keys are aggregated. (2^10 to 2^17 keys 50 -> 34 to 40 us. 2^26 keys of 64 bits, 64, 1024
+/// copies, 10^4 keys 2.2, 2.7, 4.1 -> 1.2, 1.1, 1.8 ms; but 8 copies 1.8 -> 2.1.)
+inline bool aggregates_keys(const batch_facts& batch) {
+  constexpr double copies = 16;
+  return !batch.tried.tables && batch.rows != 0 &&
+         (batch.rows <= device_tables_most ||
+          (batch.sample && has_many_copies(*batch.sample, batch.rows, copies)));
+}
+
 constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts& wanted) {
   constexpr std::size_t sorted_most = 1 << 17;  // a guess
   if (looks_for_few(batch)) return unique_step::few;
   if (wanted.keys_alone && wanted.by_first && batch.key_bytes <= 8) return unique_step::mark;
+  if (!batch.on_host && wanted.keys_alone && !wanted.first && batch.key_bytes <= 8 &&
+      batch.rows <= batch_most && !(wanted.by_key && (sorts_bits(batch) || batch.rows <= sorted_most))) {
+    if (aggregates_keys(batch)) return unique_step::aggregate;
+    if (!batch.sample && !tries_unsampled(batch)) return unique_step::sample;
+  }
   if (!wanted.keys_alone || !wanted.by_key || wanted.first || !batch.integers) return unique_step::number;
   if (sorts_bits(batch) || batch.rows <= sorted_most) return unique_step::sort;
   if (batch.rows <= unsampled_most(batch.on_host)) return unique_step::index_and_sort;

@@ -3,6 +3,7 @@
 #include "roost/detail/groups/choose.hpp"
 #include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/place/arrays.hpp"
+#include "roost/detail/place/atomic.hpp"
 #include "roost/detail/table/team_table.hpp"
 #include "roost/partition.hpp"
 
@@ -68,6 +69,29 @@ struct item_of_sample {
   ROOST_FN auto operator[](std::size_t i) const { return source[i * step + mix64(i) % step]; }
   ROOST_FN auto operator()(std::size_t i) const { return (*this)[i]; }
 };
+
+/// Whether an earlier item of a sample has the key of item i.
+template <class Source>
+struct is_repeated {
+  item_of_sample<Source> items;
+  std::uint64_t* hashes;  // a table of the hashes seen; 0: an empty slot
+  std::uint32_t slots;    // twice the sample
+
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::uint64_t mine = std::uint64_t{hash_of(items[i].key)} << 1 | 1;
+    for (auto s = static_cast<std::uint32_t>(mine >> 1) % slots;; s = (s + 1) % slots) {
+      const std::uint64_t seen = shared_access::compare_exchange(hashes + s, std::uint64_t{0}, mine);
+      if (seen == 0 || seen == mine) return seen == 0 ? 0 : 1;
+    }
+  }
+};
+
+/// How many items of a sample of so many, a power of two, have the key of an earlier one.
+template <class Place, class Source>
+std::uint64_t count_copies(const Place& place, const Source& source, std::uint32_t sample) {
+  auto hashes = zeros(place, std::size_t{2} * sample);
+  return place.sum(sample, is_repeated<Source>{{source, source.size() / sample}, hashes.data(), 2 * sample});
+}
 
 using table_of_items = team_table<std::uint32_t, look::read, true>;
 
@@ -196,7 +220,11 @@ struct frequent_keys {
   void sample(const Place& place, const Source& source, double items_most) {
     array<sample_outcome, Place> outcome(place, 1);
     seen = {};
-    if (look(place, source, items_most, outcome.data())) take(read_one(place, outcome.data()));
+    if (!look(place, source, items_most, outcome.data())) return;
+    take(read_one(place, outcome.data()));
+    if (!looks_closer(seen, source.size())) return;
+    seen.compared = compared_rows(source.size());
+    seen.copies = static_cast<std::uint32_t>(count_copies(place, source, seen.compared));
   }
 
   /// The same for a host that continues with other work until take(outcome). False if no key can be frequent;

@@ -75,10 +75,10 @@ struct hot_keys {
     const std::uint16_t f = parts.table.slot[parts.table.find(home(item.key), [&](std::uint16_t other) {
       return other == table_type::empty || same_key(parts.key[other], item.key);
     })];
-    if (f == table_type::empty || reduce::depends_on_order(item.value))
+    if (f == table_type::empty || reduce::depends_on_order(value_of(item)))
       return false;  // the region reports it
     team.fetch_add(parts.count[f], 1u);
-    reduce::add(team, parts.value, f, item.value);
+    reduce::add(team, parts.value, f, value_of(item));
     return true;
   }
   template <class Team>

@@ -122,15 +122,17 @@ class indexer {
   static constexpr bool can_mark = std::is_same_v<Value, std::uint32_t> && sizeof(Key) <= 8;
 
  public:
-  indexer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const indexing_kind& kind)
-      : place_(place), n_(n), kind_(kind) {
+  /// `sample`: what a caller has seen already.
+  indexer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const indexing_kind& kind,
+          const std::optional<sample_facts>& sample = {})
+      : place_(place), n_(n), kind_(kind), batch_(facts_of<Key>(place, n)) {
+    if (sample && sample->frequent == 0) batch_.sample = sample;  // frequent keys must be found
     result_.frequent = frequent_keys<Key, Place>({seed, regions_for(n, tile(), tighter)});
   }
 
   /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    batch_ = facts_of<Key>(place_, n_);
     const auto succeeds = [&](room room) {
       const indexing_outcome outcome =
           kind_.indices ? attempt<true>(source, room) : attempt<false>(source, room);
@@ -182,7 +184,8 @@ class indexer {
     auto state = zeros(place_, head + earlier_teams::words(regions));  // one fill for both
     auto* const outcome = reinterpret_cast<indexing_outcome*>(state.data());
     partitioner<Place, item, partition_kind{.way_back = WayBack}> partitioner(
-        place_, regions, {.room = room, .overflowed = &outcome->overflowed, .copies = indexing_copies});
+        place_, regions,
+        {.room = room, .overflowed = &outcome->overflowed, .copies = indexing_slack(batch_)});
     result_.parts.emplace(partitioner.run(source, frequent.region_of));
     if constexpr (can_mark && !WayBack) {
       if (kind_.marks) return mark(outcome);
@@ -275,7 +278,7 @@ inline void check_batch(std::size_t n, const char* where) {
 /// occurrences are requested. Synchronises. Throws invalid_argument, out_of_memory, build_error.
 template <class Position, class Place, class Keys>
 auto index_keys(const Place& place, const Keys& keys, std::uint64_t seed, const indexing_kind& kind,
-                const char* where) {
+                const char* where, const std::optional<sample_facts>& sample = {}) {
   using Key = element_of<Keys>;
   check_batch(keys.size(), where);
   const auto source = [&] {
@@ -286,7 +289,7 @@ auto index_keys(const Place& place, const Keys& keys, std::uint64_t seed, const 
     }
   }();
   return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
-    return indexer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind).run(source);
+    return indexer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind, sample).run(source);
   });
 }
 

@@ -2,8 +2,10 @@
 
 // Bodies of roost/two_way_index.hpp.
 
+#include "roost/detail/groups/aggregate.hpp"
 #include "roost/detail/groups/few_groups.hpp"
 #include "roost/detail/groups/sort_distinct.hpp"
+#include "roost/group_by.hpp"
 #include "roost/two_way_index.hpp"
 
 namespace roost {
@@ -202,9 +204,9 @@ array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
 /// Calls f with a batch that is numbered.
 template <class Place, class Sequence, class F>
 auto with_indexed(const Place& place, const Sequence& sequence, std::uint64_t seed, const indexing_kind& kind,
-                  const char* where, const F& f) {
-  if (!kind.first) return f(index_keys<none>(place, sequence, seed, kind, where));
-  return f(index_keys<std::uint32_t>(place, sequence, seed, kind, where));
+                  const char* where, const F& f, const std::optional<sample_facts>& sample = {}) {
+  if (!kind.first) return f(index_keys<none>(place, sequence, seed, kind, where, sample));
+  return f(index_keys<std::uint32_t>(place, sequence, seed, kind, where, sample));
 }
 
 /// The result of unique_all for few keys: in the order of first occurrence, unless they are sorted.
@@ -235,13 +237,13 @@ auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wa
 /// The distinct keys, and whatever else is wanted of them, from their numbers.
 template <class Place, class Sequence>
 auto unique_by_index(const Place& place, const Sequence& sequence, const unique_options& wanted,
-                     const char* where) {
+                     const char* where, const std::optional<sample_facts>& sample) {
   using key = element_of<Sequence>;
   const indexing_kind kind{.keys = true,
                            .counts = wanted.counts,
                            .first = wanted.first || wanted.order == index_order::first_occurrence,
                            .indices = wanted.inverse};
-  return with_indexed(place, sequence, 0, kind, where, [&](auto batch) {
+  const auto finish = [&](auto batch) {
     auto ordered = order_new_keys(place, sequence, batch, wanted.order, known_indices<Place>(), where);
     unique_keys<key, Place> result;
     if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
@@ -252,7 +254,8 @@ auto unique_by_index(const Place& place, const Sequence& sequence, const unique_
     result.keys = std::move(ordered.keys);
     place.synchronize();
     return result;
-  });
+  };
+  return with_indexed(place, sequence, 0, kind, where, finish, sample);
 }
 
 /// The copies that a sample of a batch shows.
@@ -285,6 +288,18 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
         }
         batch.tried.few = true;
         continue;
+      case unique_step::aggregate:
+        if constexpr (!std::is_same_v<Place, host> && sizeof(key) <= 8) {
+          if (auto all = aggregator<Place, key, none>(place, batch.rows, false).run(alone{sequence})) {
+            if constexpr (is_integer<key>) {
+              if (facts.by_key)
+                return {sort_distinct(place, as_sequence(std::as_const(all->keys)), true), {}, {}, {}};
+            }
+            return {std::move(all->keys), {}, {}, {}};
+          }
+        }
+        batch.tried.tables = true;
+        continue;
       case unique_step::mark:
         if constexpr (sizeof(key) <= 8) return distinct_by_first(place, sequence, wanted.first, where);
         break;
@@ -297,14 +312,14 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
         break;
       case unique_step::index_and_sort:
         if constexpr (is_integer<key>) {
-          const auto numbered = index_keys<none>(place, sequence, 0, {.keys = true}, where);
+          const auto numbered = index_keys<none>(place, sequence, 0, {.keys = true}, where, batch.sample);
           return {sort_distinct(place, as_sequence(numbered.keys), true), {}, {}, {}};
         }
         break;
       case unique_step::number:
         break;
     }
-    return unique_by_index(place, sequence, wanted, where);
+    return unique_by_index(place, sequence, wanted, where, batch.sample);
   }
 }
 

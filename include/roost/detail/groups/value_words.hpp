@@ -128,7 +128,7 @@ struct reducers {
   static constexpr int count = sizeof...(F);
   using word = typename value_word<plus, Value>::word;
   struct words {
-    word* of[count];
+    word* of[count == 0 ? 1 : count];
   };
 
   /// body(value_word of function k, k).
@@ -138,7 +138,7 @@ struct reducers {
     (body(value_word<F, Value>(), k++), ...);
   }
   ROOST_FN static words take(scratch_memory& memory, std::size_t n) {
-    words result;
+    words result{};
     for (int k = 0; k < count; ++k) result.of[k] = memory.take<word>(n);
     return result;
   }
