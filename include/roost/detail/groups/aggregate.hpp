@@ -167,16 +167,22 @@ class aggregator {
     return outcome_.failed + outcome_.in_order == 0;
   }
 
-  /// False if it did not succeed: outcome_ says why.
-  template <class Source>
-  bool attempt(const Source& source, const aggregate_choice& wanted, room room) {
-    leading_bits spread{0, wanted.coarse << wanted.fine_bits};
+  /// The frequent keys of an attempt, without values.
+  hot_keys<Key, Value, F...> hot_for(const leading_bits& spread) {
     regions_and_frequent_keys<Key> found(spread);
     if (frequent_) found = frequent_->region_of;
     const hot_keys<Key, Value, F...> hot{spread,         found,
                                          sample_.data(), hot_keys<Key, Value, F...>::slots_for(found.count),
                                          hot_words(),    hot_counts_.data()};
     place_.for_each(found.count, clear_hot<reduce>{hot.values, hot.counts});
+    return hot;
+  }
+
+  /// False if it did not succeed: outcome_ says why.
+  template <class Source>
+  bool attempt(const Source& source, const aggregate_choice& wanted, room room) {
+    leading_bits spread{0, wanted.coarse << wanted.fine_bits};
+    const auto hot = hot_for(spread);
     constexpr std::size_t head = ceil_div(sizeof(aggregation_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(std::size_t{spread.regions}));
     auto* const outcome = reinterpret_cast<aggregation_outcome*>(state.data());
@@ -223,22 +229,20 @@ class aggregator {
         stop);
     if (wanted.counts_first && outcome_.overflowed != 0) return false;
     const std::uint32_t slots = slots_for(keys);
-    const std::size_t room_for = smaller<std::size_t>(batch_.rows, std::size_t{regions} * slots);
-    take_room(room_for);
+    take_room(smaller<std::size_t>(batch_.rows, std::size_t{regions} * slots));
     kernel run = kernel_of(hot, regions, slots);
     give(run, parts);
-    std::pair<array<std::uint32_t, Place>, array<std::byte, Place>> kept;
-    if constexpr (!std::is_same_v<Place, host>) {
-      if (wanted.skewed) kept = fill_crowded_tables(run);
-    }
+    const auto kept = fill_crowded_tables(run, wanted.skewed);
     launch(run, regions);
     batch_.hopeless = outcome_.failed + outcome_.in_order != 0;
     return !batch_.hopeless && outcome_.overflowed == 0;
   }
 
-  /// Fills the tables of regions with more than twice the usual items, and gives them to `run`: returns what
-  /// it must keep.
-  std::pair<array<std::uint32_t, Place>, array<std::byte, Place>> fill_crowded_tables(kernel& run) const {
+  /// Fills the tables of regions with more than twice the usual items, if that is `wanted` and teams run at
+  /// the same time, and gives them to `run`. Returns what it must keep.
+  std::pair<array<std::uint32_t, Place>, array<std::byte, Place>> fill_crowded_tables(kernel& run,
+                                                                                      bool wanted) const {
+    if (std::is_same_v<Place, host> || !wanted) return {};
     auto table_of = filled<std::uint32_t>(place_, run.regions, 0xff);
     array<std::uint32_t, Place> crowded(place_, run.regions);
     auto count = zeros<std::uint32_t>(place_, 1);

@@ -20,6 +20,7 @@ struct indexing_kind {
   bool indices = false;    // of items
   bool different = false;  // all keys are distinct, or the result is nothing; also their offsets
   bool marks = false;      // of first items, and nothing else: keys of up to 8 bytes, values are positions
+  std::optional<sample_facts> sample{};  // what the caller has seen already
 };
 
 /// The facts about a batch. Those that were not requested are empty.
@@ -122,11 +123,10 @@ class indexer {
   static constexpr bool can_mark = std::is_same_v<Value, std::uint32_t> && sizeof(Key) <= 8;
 
  public:
-  /// `sample`: what a caller has seen already.
-  indexer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const indexing_kind& kind,
-          const std::optional<sample_facts>& sample = {})
+  indexer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const indexing_kind& kind)
       : place_(place), n_(n), kind_(kind), batch_(facts_of<Key>(place, n)) {
-    if (sample && sample->frequent == 0) batch_.sample = sample;  // frequent keys must be found
+    // Frequent keys must be found again, for regions of their own.
+    if (kind.sample && kind.sample->frequent == 0) batch_.sample = kind.sample;
     result_.frequent = frequent_keys<Key, Place>({seed, regions_for(n, tile(), tighter)});
   }
 
@@ -278,7 +278,7 @@ inline void check_batch(std::size_t n, const char* where) {
 /// occurrences are requested. Synchronises. Throws invalid_argument, out_of_memory, build_error.
 template <class Position, class Place, class Keys>
 auto index_keys(const Place& place, const Keys& keys, std::uint64_t seed, const indexing_kind& kind,
-                const char* where, const std::optional<sample_facts>& sample = {}) {
+                const char* where) {
   using Key = element_of<Keys>;
   check_batch(keys.size(), where);
   const auto source = [&] {
@@ -289,7 +289,7 @@ auto index_keys(const Place& place, const Keys& keys, std::uint64_t seed, const 
     }
   }();
   return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
-    return indexer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind, sample).run(source);
+    return indexer<Key, Position, Place>(place, keys.size(), some_seed, tighter, kind).run(source);
   });
 }
 

@@ -204,9 +204,9 @@ array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
 /// Calls f with a batch that is numbered.
 template <class Place, class Sequence, class F>
 auto with_indexed(const Place& place, const Sequence& sequence, std::uint64_t seed, const indexing_kind& kind,
-                  const char* where, const F& f, const std::optional<sample_facts>& sample = {}) {
-  if (!kind.first) return f(index_keys<none>(place, sequence, seed, kind, where, sample));
-  return f(index_keys<std::uint32_t>(place, sequence, seed, kind, where, sample));
+                  const char* where, const F& f) {
+  if (!kind.first) return f(index_keys<none>(place, sequence, seed, kind, where));
+  return f(index_keys<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
 /// The result of unique_all for few keys: in the order of first occurrence, unless they are sorted.
@@ -242,8 +242,9 @@ auto unique_by_index(const Place& place, const Sequence& sequence, const unique_
   const indexing_kind kind{.keys = true,
                            .counts = wanted.counts,
                            .first = wanted.first || wanted.order == index_order::first_occurrence,
-                           .indices = wanted.inverse};
-  const auto finish = [&](auto batch) {
+                           .indices = wanted.inverse,
+                           .sample = sample};
+  return with_indexed(place, sequence, 0, kind, where, [&](auto batch) {
     auto ordered = order_new_keys(place, sequence, batch, wanted.order, known_indices<Place>(), where);
     unique_keys<key, Place> result;
     if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
@@ -254,8 +255,7 @@ auto unique_by_index(const Place& place, const Sequence& sequence, const unique_
     result.keys = std::move(ordered.keys);
     place.synchronize();
     return result;
-  };
-  return with_indexed(place, sequence, 0, kind, where, finish, sample);
+  });
 }
 
 /// The copies that a sample of a batch shows.
@@ -312,7 +312,8 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
         break;
       case unique_step::index_and_sort:
         if constexpr (is_integer<key>) {
-          const auto numbered = index_keys<none>(place, sequence, 0, {.keys = true}, where, batch.sample);
+          const auto numbered =
+              index_keys<none>(place, sequence, 0, {.keys = true, .sample = batch.sample}, where);
           return {sort_distinct(place, as_sequence(numbered.keys), true), {}, {}, {}};
         }
         break;
