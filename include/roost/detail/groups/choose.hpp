@@ -78,10 +78,13 @@ constexpr std::uint32_t compared_rows(std::size_t rows) {
   while (std::size_t{result} * result < 64 * rows) result *= 2;
   return result;
 }
-/// Whether so many are compared after a smaller sample, whose chance made cliffs. (16 copies, 2^26.5 and
-/// 2^28.5 keys: unique 38, 38 -> 64, 64 G/s; 2 copies, 2^28 pairs: multimap 16 -> 21.)
-constexpr bool looks_closer(const sample_facts& sample, std::size_t rows) {
-  return rows >= std::size_t{1} << 24 && sample.copies < 64;
+/// Whether so many are compared after a smaller sample, whose chance made cliffs; `for_distinct`: it must
+/// tell distinct keys from others. (64 copies, 2^29 keys: unique 31 -> 46 G/s; 2 copies, 2^28 pairs: multimap
+/// 16 ->
+/// 21. It takes 50 us: of 2^26 distinct keys 33 -> 30.)
+constexpr bool looks_closer(const sample_facts& sample, std::size_t rows, bool for_distinct) {
+  return rows >= std::size_t{1} << 27 ? sample.copies < 64
+                                      : for_distinct && rows >= std::size_t{1} << 24 && sample.copies == 0;
 }
 
 /// Whether the end of an array is freed by copying the rest: small results stay in their room.
@@ -165,11 +168,12 @@ constexpr grouping_step choose_grouping(const batch_facts& batch) {
 enum class indexing_step { sample, slack, exact, give_up };
 
 inline constexpr double indexing_copies = 8;  // like grouping_copies; their slack fills a team's tile
-/// What the partition has room for: more costs little memory where batches are small. (2^20 keys, 64, 1024
-/// copies: unique 8 -> 21 G/s.)
+/// What the partition has room for: in small batches up to three times the items. (2^20 keys, 64 copies:
+/// unique 8 -> 21 G/s.)
 inline constexpr double sampled_slack = 24;
 inline double indexing_slack(const batch_facts& batch) {
-  return batch.sample ? sampled_slack : larger(sampled_slack, 0x1p30 / static_cast<double>(batch.rows));
+  return batch.sample ? sampled_slack
+                      : std::clamp(0x1p30 / static_cast<double>(batch.rows), sampled_slack, 256.0);
 }
 
 /// `distinct`: there is no result if keys have copies.

@@ -217,12 +217,12 @@ struct frequent_keys {
 
   /// Finds the keys that have more than `items_most` items of a batch.
   template <class Source>
-  void sample(const Place& place, const Source& source, double items_most) {
+  void sample(const Place& place, const Source& source, double items_most, bool for_distinct = false) {
     array<sample_outcome, Place> outcome(place, 1);
     seen = {};
     if (!look(place, source, items_most, outcome.data())) return;
     take(read_one(place, outcome.data()));
-    if (!looks_closer(seen, source.size())) return;
+    if (!looks_closer(seen, source.size(), for_distinct)) return;
     seen.compared = compared_rows(source.size());
     seen.copies = static_cast<std::uint32_t>(count_copies(place, source, seen.compared));
   }
