@@ -700,6 +700,9 @@ class ColumnsKind:
     def rows(self, keys, rows, library):
         return [key.at(rows, library) for key in keys]
 
+    def signs(self):
+        """None: C++ cannot sort these."""
+
     def argsort(self, keys, library):
         """Ascending by columns, nulls last."""
         return argsort_by([part for column in keys for part in column.sort_keys()], library)
