@@ -98,7 +98,8 @@ int main(int argc, char** argv) {
 #endif
   app.footer(
       "roost COMMAND --help lists the options of a command, with examples.\n"
-      "Exit codes: 0 success, 1 failure, 2 a wrong answer, 3 no answer, 64 a command line that cannot be read."
+      "Exit codes: 0 success, 1 failure, 2 a wrong answer, 3 no answer, 64 a command line that cannot be "
+      "read."
 #if ROOST_SMALL_TOOL
       "\nThis command is what ./scripts/demo shows; ./scripts/demo --whole builds the whole one."
 #endif

@@ -39,8 +39,8 @@ void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missi
   place.for_each(all.inverse.size(), skip_number{all.inverse.data(), static_cast<std::uint32_t>(past - 1)});
 }
 
-/// What the words of keys mean, when they are sorted: the word of the least negative number, or 0; and whether
-/// greater words are lesser negative numbers, as those of floats.
+/// What the words of keys mean, when they are sorted: the word of the least negative number, or 0; and
+/// whether greater words are lesser negative numbers, as those of floats.
 using signs = std::pair<std::uint64_t, bool>;
 
 template <class Key>
@@ -95,8 +95,8 @@ void put_in_order(const Place& place, unique_keys<Key, Place>& all, const signs&
 }
 
 /// Keys, the positions of their first occurrences, their numbers, their counts; None for unwanted results.
-/// `in_order`: by first occurrence. `sorted`: the keys are in ascending order, of numbers of at most 8 bytes. `missing`: a key that does not
-/// count, if it occurs.
+/// `in_order`: by first occurrence. `sorted`: the keys are in ascending order, of numbers of at most 8 bytes.
+/// `missing`: a key that does not count, if it occurs.
 template <class Place>
 nb::tuple unique(const call_place<Place>& at, const column& keys, bool in_order, bool first, bool inverse,
                  bool counts, bool wide, std::optional<std::uint64_t> missing, std::optional<signs> sorted) {
