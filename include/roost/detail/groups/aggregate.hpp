@@ -250,7 +250,9 @@ class aggregator {
                     number_crowded{run.begins, run.ends, 2 * ceil_div<std::size_t>(batch_.rows, run.regions),
                                    table_of.data(), crowded.data(), count.data()});
     const std::uint32_t n = read_one(place_, count.data());
-    array<std::byte, Place> tables(place_, n * run.table_bytes());
+    const std::size_t bytes = n * run.table_bytes();
+    if (bytes > batch_.rows * sizeof(item)) return {};  // then too many are crowded for others to wait
+    array<std::byte, Place> tables(place_, bytes);
     run.tables = tables.data();
     kernel fill = run;
     fill.crowded = crowded.data();
