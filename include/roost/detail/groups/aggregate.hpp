@@ -149,20 +149,19 @@ class aggregator {
     const std::uint32_t slots =
         slots_for(2 * keys_of_region(static_cast<double>(n) / regions));  // short probes
     take_room(n);
-    const kernel run = kernel_of(none, regions, slots);
-    tables_of_all<kernel> tables{run, nullptr, run.table_bytes()};
+    kernel run = kernel_of(none, regions, slots);
     using add = add_to_tables<kernel, Source>;
-    if (!place_.can_run_in_turn(add{tables, source, n})) return false;
+    if (!place_.can_run_in_turn(add{run, source, n})) return false;
     const std::size_t turns = (earlier_teams::words(std::size_t{regions}) * 8 + 15) / 16 * 16;
-    array<std::byte, Place> memory(place_, turns + regions * tables.bytes);
+    array<std::byte, Place> memory(place_, turns + regions * run.table_bytes());
     auto* const words = reinterpret_cast<std::uint64_t*>(memory.data());
-    tables.memory = memory.data() + turns;
-    tables.run.turns = earlier_teams(words);
+    run.tables = memory.data() + turns;
+    run.turns = earlier_teams(words);
     outcome_ = place_.template count<outcome_of_tables>([&](outcome_of_tables* outcome, const auto& to) {
-      tables.run.outcome = outcome;
-      place_.launch_in_turn(&outcome->barrier, to, stage<clear_tables<kernel>>{regions, {tables, words}},
-                            stage<add>{ceil_div<std::size_t>(n, add::tile), {tables, source, n}},
-                            stage<write_tables<kernel>>{regions, {tables}});
+      run.outcome = outcome;
+      place_.launch_in_turn(&outcome->barrier, to, stage<clear_tables<kernel>>{regions, {run, words}},
+                            stage<add>{ceil_div<std::size_t>(n, add::tile), {run, source, n}},
+                            stage<write_tables<kernel>>{regions, {run}});
     });
     return outcome_.failed + outcome_.in_order == 0;
   }
@@ -232,18 +231,20 @@ class aggregator {
     take_room(smaller<std::size_t>(batch_.rows, std::size_t{regions} * slots));
     kernel run = kernel_of(hot, regions, slots);
     give(run, parts);
-    const auto kept = fill_crowded_tables(run, wanted.skewed);
+    array<std::uint32_t, Place> table_of;
+    array<std::byte, Place> tables;
+    if constexpr (!std::is_same_v<Place, host>) {
+      if (wanted.skewed) fill_crowded_tables(run, table_of, tables);
+    }
     launch(run, regions);
     batch_.hopeless = outcome_.failed + outcome_.in_order != 0;
     return !batch_.hopeless && outcome_.overflowed == 0;
   }
 
-  /// Fills the tables of regions with more than twice the usual items, if that is `wanted` and teams run at
-  /// the same time, and gives them to `run`. Returns what it must keep.
-  std::pair<array<std::uint32_t, Place>, array<std::byte, Place>> fill_crowded_tables(kernel& run,
-                                                                                      bool wanted) const {
-    if (std::is_same_v<Place, host> || !wanted) return {};
-    auto table_of = filled<std::uint32_t>(place_, run.regions, 0xff);
+  /// Fills the tables of regions with more than twice the usual items, and gives them to `run`.
+  void fill_crowded_tables(kernel& run, array<std::uint32_t, Place>& table_of,
+                           array<std::byte, Place>& tables) const {
+    table_of = filled<std::uint32_t>(place_, run.regions, 0xff);
     array<std::uint32_t, Place> crowded(place_, run.regions);
     auto count = zeros<std::uint32_t>(place_, 1);
     place_.for_each(run.regions,
@@ -251,14 +252,13 @@ class aggregator {
                                    table_of.data(), crowded.data(), count.data()});
     const std::uint32_t n = read_one(place_, count.data());
     const std::size_t bytes = n * run.table_bytes();
-    if (bytes > batch_.rows * sizeof(item)) return {};  // then too many are crowded for others to wait
-    array<std::byte, Place> tables(place_, bytes);
+    if (bytes > batch_.rows * sizeof(item)) return;  // then too many are crowded for others to wait
+    tables = array<std::byte, Place>(place_, bytes);
     run.tables = tables.data();
     kernel fill = run;
     fill.crowded = crowded.data();
     place_.launch(n, scratch_bytes_of(fill), fill);
     run.table_of = table_of.data();
-    return {std::move(table_of), std::move(tables)};
   }
 
   /// f(the results of function k, k) for each.

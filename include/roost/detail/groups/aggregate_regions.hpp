@@ -174,7 +174,7 @@ struct aggregate_regions {
 
   static constexpr std::uint32_t no_table = ~0u;
 
-  /// The bytes of a table in memory of the place.
+  /// The tables in memory of the place, and the bytes of each.
   ROOST_FN std::size_t table_bytes() const {
     scratch_memory counted(nullptr);
     pieces parts{};
@@ -275,6 +275,7 @@ struct aggregate_regions {
   ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, word mine, word seen,
                                  bool& full) const {
     const std::uint32_t home = home_of(mine);
+    if (seen == mine) return home;  // which most find, where keys have many copies
     const auto at = table_type{parts.slot, slots}.put_from(
         team, {home, seen}, mine, smaller(slots - home, steps_most),
         [&](word other) { return other == mine; }, [](std::uint32_t) {});

@@ -6,32 +6,16 @@
 
 namespace roost::detail {
 
-/// The tables of all regions of a small batch, in memory of a device, to which all teams add at the same
-/// time.
-template <class Kernel>
-struct tables_of_all {
-  Kernel run;
-  std::byte* memory;
-  std::size_t bytes;  // of each
-
-  ROOST_FN void find(std::uint64_t region, typename Kernel::pieces& parts) const {
-    scratch_memory all(memory + region * bytes);
-    run.take_table(all, parts);
-  }
-};
-
 template <class Kernel>
 struct clear_tables {
   static constexpr int threads = group_tuning<cuda>::table_threads;
-  tables_of_all<Kernel> tables;
+  Kernel run;
   std::uint64_t* turns;  // of the run
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
-    typename Kernel::pieces parts{};
-    tables.find(region, parts);
-    tables.run.clear(team, parts);
-    const std::size_t words = region == 0 ? earlier_teams::words(tables.run.regions) : 0;
+    run.clear(team, run.table_at(region));
+    const std::size_t words = region == 0 ? earlier_teams::words(run.regions) : 0;
     for_each_of(team, static_cast<std::uint32_t>(words), [&](std::uint32_t i) { turns[i] = 0; });
   }
 };
@@ -44,7 +28,7 @@ struct add_to_tables {
   using reduce = typename Kernel::reduce;
   using key_type = std::remove_cvref_t<decltype(std::declval<const Source&>()[0].key)>;
 
-  tables_of_all<Kernel> tables;
+  Kernel run;
   Source source;
   std::size_t n;
 
@@ -63,7 +47,6 @@ struct add_to_tables {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    const Kernel& run = tables.run;
     const pieces parts = scratch_of(*this, memory);
     const std::size_t first = index * tile;
     const auto m = static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first));
@@ -87,9 +70,7 @@ struct add_to_tables {
     for_each_of(team, m, [&](std::uint32_t i) {
       const std::uint32_t count = parts.count[i];
       if (count == 0) return;
-      typename Kernel::pieces table{};
-      tables.find(run.hot(parts.key[i]), table);
-      run.add_sums(team, table, {parts.key[i], parts.value, i, count}, full);
+      run.add_sums(team, run.table_at(run.hot(parts.key[i])), {parts.key[i], parts.value, i, count}, full);
     });
     if (full) run.outcome->failed = 1;
     if (in_order) run.outcome->in_order = 1;
@@ -100,24 +81,24 @@ struct add_to_tables {
 template <class Kernel>
 struct write_tables {
   static constexpr int threads = group_tuning<cuda>::table_threads;
-  tables_of_all<Kernel> tables;
+  Kernel run;
 
   /// With a copy of the slots, which are read many times.
   ROOST_FN auto scratch(scratch_memory& memory) const {
-    auto parts = tables.run.scratch_of_finish(memory);
-    parts.slot = memory.take<typename Kernel::word>(tables.run.slots + 32);
+    auto parts = run.scratch_of_finish(memory);
+    parts.slot = memory.take<typename Kernel::word>(run.slots + 32);
     return parts;
   }
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     auto parts = scratch_of(*this, memory);
-    const std::uint64_t region = tables.run.turns.turn(team, parts.shared);
-    auto* const slot = parts.slot;
-    tables.find(region, parts);
-    for_each_of(team, tables.run.slots + 32, [&](std::uint32_t s) { slot[s] = parts.slot[s]; });
-    parts.slot = slot;
+    const std::uint64_t region = run.turns.turn(team, parts.shared);
+    const auto table = run.table_at(region);
+    for_each_of(team, run.slots + 32, [&](std::uint32_t s) { parts.slot[s] = table.slot[s]; });
+    parts.value = table.value;
+    parts.count = table.count;
     team.sync();
-    tables.run.finish(team, parts, region, false);
+    run.finish(team, parts, region, false);
   }
 };
 
