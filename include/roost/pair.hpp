@@ -129,6 +129,11 @@ struct zipped {
 template <class Keys, class Values>  // which clang 16 does not find; nor the next one
 zipped(Keys, Values) -> zipped<Keys, Values>;
 
+template <class Keys, class Values>
+auto slice(const zipped<Keys, Values>& all, std::size_t first, std::size_t count) {
+  return zipped{slice(all.keys, first, count), slice(all.values, first, count)};
+}
+
 /// The i-th key of a sequence, as a pair without a value.
 template <class Keys>
 struct alone {

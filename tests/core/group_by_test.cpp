@@ -399,6 +399,74 @@ TEST(aggregates_calls, of_regions_whose_keys_cannot_be_counted_large) {
 }
 #endif
 
+// More rows than 32 bits number are aggregated in chunks; here the chunks are small.
+TEST(aggregates_calls, of_chunks_are_those_of_all_rows) {
+  const auto check_chunks = [&]<class Key, class Value>(const std::vector<u64>& numbers, Key, Value) {
+    const auto keys = upload(from_numbers<Key>(numbers));
+    std::vector<Value> numbered;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      numbered.push_back(static_cast<Value>(roost::mix64(i) % 1000));
+    const auto values = upload(numbered);
+    const auto source = roost::detail::zip_checked(keys, values, "test");
+    const auto run = [&](std::size_t most, bool counts) {
+      return roost::detail::aggregate<place_type, Key, Value, roost::plus, roost::minimum, roost::maximum>(
+          test_place(), source, counts, most);
+    };
+    const auto all = run(numbers.size(), true);
+    ASSERT_TRUE(all);
+    for (const std::size_t most : {numbers.size() - 1, numbers.size() / 2, numbers.size() / 7 + 1}) {
+      for (const bool counts : {true, false}) {
+        const auto parts = run(most, counts);
+        ASSERT_TRUE(parts);
+        EXPECT_EQ(download(parts->keys), download(all->keys));
+        for (int k = 0; k < 3; ++k) EXPECT_EQ(download(parts->values[k]), download(all->values[k]));
+        EXPECT_EQ(download(parts->counts), counts ? download(all->counts) : std::vector<u64>());
+      }
+    }
+  };
+  std::vector<u64> ascending;  // each chunk has its own keys, but for one
+  for (u64 i = 0; i < 40000; ++i) ascending.push_back(i / 7);
+  check_chunks(ascending, u64(), std::int64_t());
+  check_chunks(random_numbers(40000, 1, 3000), u32(), u32());
+  check_chunks(random_numbers(40000, 2, 100000), u64(), double());
+  check_chunks(random_numbers(9000, 3, 200), std::uint8_t(), std::int16_t());
+  check_chunks(random_numbers(9000, 4, 1), u32(), std::int8_t());
+  const std::vector<double> nan(100, std::numeric_limits<double>::quiet_NaN());
+  const auto keys = upload(std::vector<u32>(100, 3));
+  const auto values = upload(nan);
+  EXPECT_FALSE((roost::detail::aggregate<place_type, u32, double, roost::minimum>(
+      test_place(), roost::detail::zip_checked(keys, values, "test"), true, 60)));
+}
+
+#if defined(__CUDACC__)
+struct number_of_row {
+  ROOST_FN u64 operator()(std::size_t i) const { return i; }
+};
+struct key_of_few {
+  ROOST_FN u32 operator()(std::size_t i) const { return roost::mix32(static_cast<u32>(i % 1009)); }
+};
+struct wrong_of_few {
+  const u32* keys;
+  const u64* sums;
+  const u64* counts;
+  std::size_t n;
+  ROOST_FN u64 operator()(std::size_t g) const {
+    const u64 k = roost::unmix32(keys[g]), count = n / 1009 + (k < n % 1009 ? 1 : 0);
+    return k >= 1009 || counts[g] != count || sums[g] != count * k + 1009 * (count * (count - 1) / 2);
+  }
+};
+TEST(aggregates_calls, of_more_rows_than_32_bits_number_large) {
+  if (sanitized) GTEST_SKIP() << "takes too long";
+  const std::size_t n = (std::size_t{1} << 32) + 12345;
+  const auto all = roost::group_by(test_place(), roost::computed(n, key_of_few()),
+                                   roost::computed(n, number_of_row()), roost::plus());
+  ASSERT_EQ(all.size(), 1009u);
+  EXPECT_EQ(
+      test_place().sum(all.size(), wrong_of_few{all.keys.data(), all.values.data(), all.counts.data(), n}),
+      0u);
+}
+#endif
+
 // The Python package numbers groups by this order; those of few keys on the host are by first occurrence.
 TEST(aggregates_calls, are_in_ascending_order_of_the_hashes_of_their_keys) {
   const auto check_order = [&]<class Key>(std::size_t n, u64 groups, Key) {

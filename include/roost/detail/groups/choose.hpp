@@ -203,9 +203,12 @@ enum class group_by_step { few, aggregate, group };
 /// (2^26 pairs, 2 copies 16.9 -> 28.8 G/s, 1024 copies 22.3 -> 56.9).
 constexpr group_by_step choose_group_by(const batch_facts& batch, bool any_order) {
   if (looks_for_few(batch)) return group_by_step::few;
-  const bool fits = batch.key_bytes <= 8 && batch.rows != 0 && batch.rows <= batch_most;
+  const bool fits = batch.key_bytes <= 8 && batch.rows != 0;
   return any_order && fits && !batch.tried.tables ? group_by_step::aggregate : group_by_step::group;
 }
+
+/// The rows that are aggregated at once.
+inline constexpr std::size_t aggregated_most = std::size_t{1} << 31;
 
 enum class aggregate_step {
   device_tables,  // in its memory, by one launch

@@ -2,7 +2,7 @@
 
 // Bodies of roost/group_by.hpp.
 
-#include "roost/detail/groups/aggregate.hpp"
+#include "roost/detail/groups/aggregate_chunks.hpp"
 #include "roost/detail/groups/few_groups.hpp"
 #include "roost/group_by.hpp"
 
@@ -74,7 +74,7 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
   }
   if constexpr (any_order) {
     if (choose_group_by(batch, combines) == group_by_step::aggregate) {
-      if (auto all = aggregator<Place, key, value, F...>(place, source.size(), options.counts).run(source))
+      if (auto all = aggregate<Place, key, value, F...>(place, source, options.counts, aggregated_most))
         return std::move(*all);
     }
   }
