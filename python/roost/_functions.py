@@ -160,8 +160,8 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     Parameters
     ----------
     x, y : arrays of keys, or several columns
-        As for `unique`, with the same number of columns; of one type, or of two types if one can hold all
-        values of the other.
+        As for `unique`, with the same number of columns; of one type, or of two types that can be equal:
+        numbers of two types are compared exactly (1 equals 1.0, 2**53 + 1 equals no float).
     assume_unique : bool
         Accepted because numpy and torch have it; makes no difference.
     invert : bool
@@ -176,7 +176,7 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     Raises
     ------
     TypeError
-        The types have no common type that keeps every key: int64 and uint64, integers and floats.
+        Values of these types are never equal: numbers and strings.
 
     Notes
     -----
@@ -185,7 +185,7 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """
     invert = flag(invert, "roost.isin", "invert")
     nulls_equal = flag(nulls_equal, "roost.isin", "nulls_equal")
-    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal, by_value=False)
+    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal)
     library = a.library
     found, target = library.output(a.n, BOOL)
     library.module.isin(library.place(), a.words, b.words, target)
@@ -202,8 +202,7 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     Parameters
     ----------
     left, right : arrays of keys, or several columns
-        As for `isin`, and also integers with floats and int64 with uint64, which are compared exactly. It is
-        fastest if the keys of `right` are all different, or if it is the shorter one.
+        As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         inner: all pairs of rows with equal keys. left: these, and each row of `left` without a match, paired
         with -1. right: the same for the rows of `right`. outer: both. semi: the rows of `left` that have a

@@ -151,9 +151,8 @@ def encode_columns(x, what, factorizes=False, drops=None):
     return keys
 
 
-def encode_two_columns(x, y, what, nulls_equal, by_value=True):
-    """The same of two arguments that are compared with each other. `by_value`: also numbers of two types that
-    have no common one."""
+def encode_two_columns(x, y, what, nulls_equal):
+    """The same of two arguments that are compared with each other, numbers by value."""
     a, b = two_given(x, y, what)
     if a is not None:
         _check_two(_described(a), _described(b), what)
@@ -163,8 +162,6 @@ def encode_two_columns(x, y, what, nulls_equal, by_value=True):
         try:
             return encode_two(x, y, what)
         except NoCommonType:
-            if not by_value:
-                raise
             a, b = [_single_column(x, what)], [_single_column(y, what)]
     a, b = _columns_beside(b, a, x, what), _columns_beside(a, b, y, what)
     for one, two in zip(a, b):
@@ -183,8 +180,6 @@ def encode_two_columns(x, y, what, nulls_equal, by_value=True):
                 return keys_of_two(*pair)
             (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
         except NoCommonType:
-            if not by_value:
-                raise
             pairs.append(_of_one_type(one, two, at))
         for column in (*pairs[-1], two):
             column.move(one.library)
