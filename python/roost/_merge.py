@@ -11,7 +11,7 @@ from ._functions import join_as
 from ._keys.columns import ZONED, take_column
 from ._keys.strings import Texts
 
-_ALONE = 2**15  # rows that take less time than threads do
+_ALONE = 2**17  # rows that take less time than threads do
 
 
 def _taken(frames, wanted):
