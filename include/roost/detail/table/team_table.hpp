@@ -52,18 +52,7 @@ struct team_table {
   template <class Team, class Same, class OnPass>
   ROOST_FN probed<Word> put(const Team& team, std::uint32_t home, Word mine, std::uint32_t steps_most,
                             const Same& is_same, const OnPass& on_pass) const {
-    return put_from(team, {home, look_at(team, home)}, mine, steps_most, is_same, on_pass);
-  }
-  template <class Team, class Same>
-  ROOST_FN probed<Word> put(const Team& team, std::uint32_t home, Word mine, std::uint32_t steps_most,
-                            const Same& is_same) const {
-    return put(team, home, mine, steps_most, is_same, [](std::uint32_t) {});
-  }
-
-  /// The same if the home has been read.
-  template <class Team, class Same, class OnPass>
-  ROOST_FN probed<Word> put_from(const Team& team, probed<Word> at, Word mine, std::uint32_t steps_most,
-                                 const Same& is_same, const OnPass& on_pass) const {
+    probed<Word> at{home, look_at(team, home)};
     for (std::uint32_t step = 0; step < steps_most; ++step) {
       if (at.before == empty) at.before = team.compare_exchange(slot[at.slot], empty, mine);
       if (at.before == empty || is_same(at.before)) return at;
@@ -73,6 +62,11 @@ struct team_table {
     }
     at.full = true;
     return at;
+  }
+  template <class Team, class Same>
+  ROOST_FN probed<Word> put(const Team& team, std::uint32_t home, Word mine, std::uint32_t steps_most,
+                            const Same& is_same) const {
+    return put(team, home, mine, steps_most, is_same, [](std::uint32_t) {});
   }
 
   /// Puts a word in order: a lesser one takes the slot of a greater one, which moves on (Amble and Knuth,
