@@ -50,7 +50,7 @@ class aggregator {
       switch (next.step) {
         case aggregate_step::device_tables:
           if constexpr (!std::is_same_v<Place, host>) {
-            if (run_in_tables(source)) return finish();
+            if (run_in_tables(source)) return std::move(result_);
           }
           batch_.tried.tables = true;
           batch_.hopeless = outcome_.in_order != 0;
@@ -68,11 +68,11 @@ class aggregator {
           batch_.tried.compare = true;
           break;
         case aggregate_step::slack:
-          if (attempt(source, next, room::slack)) return finish();
+          if (attempt(source, next, room::slack)) return std::move(result_);
           batch_.tried.slack = true;
           break;
         case aggregate_step::exact:
-          if (attempt(source, next, room::exact)) return finish();
+          if (attempt(source, next, room::exact)) return std::move(result_);
           batch_.tried.exact = true;
           break;
         case aggregate_step::give_up:
@@ -163,7 +163,9 @@ class aggregator {
                             stage<add>{ceil_div<std::size_t>(n, add::tile), {run, source, n}},
                             stage<write_tables<kernel>>{regions, {run}});
     });
-    return outcome_.failed + outcome_.in_order == 0;
+    if (outcome_.failed + outcome_.in_order != 0) return false;
+    truncate_results();
+    return true;
   }
 
   /// The frequent keys of an attempt, without values.
@@ -238,7 +240,9 @@ class aggregator {
     }
     launch(run, regions);
     batch_.hopeless = outcome_.failed + outcome_.in_order != 0;
-    return !batch_.hopeless && outcome_.overflowed == 0;
+    if (batch_.hopeless || outcome_.overflowed != 0) return false;
+    truncate_results();  // before the partition is freed, whose memory a chunk of rows then finds whole
+    return true;
   }
 
   /// Fills the tables of regions with more than twice the usual items, and gives them to `run`.
@@ -288,11 +292,10 @@ class aggregator {
     return run;
   }
 
-  result_type finish() {
+  void truncate_results() {
     truncate(place_, result_.keys, outcome_.size);
     each_result([&](auto& results, std::size_t) { truncate(place_, results, outcome_.size); });
     truncate(place_, result_.counts, outcome_.size);
-    return std::move(result_);
   }
 
   const Place& place_;

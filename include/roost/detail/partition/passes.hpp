@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -208,6 +209,13 @@ class partitioner {
     return Kind.may_count && static_cast<double>(capacity) > room_.times_most * mean ? 0 : capacity;
   }
 
+  /// The slack of large batches is rounded up, so that the next one, which needs a little more or less, gets
+  /// the memory of this one back: the driver takes 70 ms for another 47 GB.
+  static std::size_t rounded(std::size_t room, std::size_t items) {
+    const std::size_t step = items < std::size_t{1} << 28 ? 1 : std::bit_floor(items) / 8;
+    return ceil_div(room, step) * step;
+  }
+
   /// Finds where each child begins. Returns the room of each child with slack, or 0.
   template <class Source, class RegionOf, class Cursors>
   std::uint64_t begin_children(const Source& source, const RegionOf& region_of, const kept_pass& here,
@@ -258,7 +266,7 @@ class partitioner {
       here.start = make<std::uint16_t>(here.tiles * pass.digits);
       here.shift_by = make<std::uint64_t>(here.tiles * pass.digits);
     }
-    auto out = make<Item>(capacity == 0 ? here.items : capacity * pass.children);
+    auto out = make<Item>(capacity == 0 ? here.items : rounded(capacity * pass.children, here.items));
     const auto back = [&] {
       if constexpr (Kind.way_back) {
         return here.back();
