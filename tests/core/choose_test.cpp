@@ -16,9 +16,9 @@ using namespace roost::detail;
 
 using lines = std::ostringstream;
 
-constexpr std::size_t sizes[] = {1,       1 << 14, (1 << 15) - 1, 1 << 15,       (1 << 17) - 1,
-                                 1 << 17, 1 << 18, 1 << 20,       (1 << 23) - 1, (1 << 23) + 1,
-                                 1 << 26, 1 << 29, batch_most,    batch_most + 1};
+constexpr std::size_t sizes[] = {
+    1,       1 << 10,       1 << 14,       (1 << 15) - 1, 1 << 15, (1 << 17) - 1, 1 << 17,       1 << 18,
+    1 << 20, (1 << 23) - 1, (1 << 23) + 1, 1 << 26,       1 << 29, batch_most,    batch_most + 1};
 
 std::string size_name(std::size_t n) {
   for (const std::size_t power : {n - 1, n, n + 1}) {
@@ -195,9 +195,9 @@ void unique(lines& out) {
     std::string words;
     for (const char* separator = "";; separator = ", ") {
       const unique_step step = choose_unique(batch, wanted);
-      const std::vector names{"few", "aggregate", "mark", "sample", "sort", "number and sort", "number"};
+      const std::vector names{"few",       "aggregate",       "mark",  "sample", "sort",
+                              "sort bits", "number and sort", "number"};
       words += separator + std::string(names[static_cast<int>(step)]);
-      if (step == unique_step::sort && sorts_bits(batch)) words += " as bits";
       if (step == unique_step::few) {
         batch.tried.few = true;
       } else if (step == unique_step::aggregate) {
@@ -214,12 +214,13 @@ void unique(lines& out) {
       {"by first", {true, true, false, true}},
       {"by key", {true, false, true, false}},
       {"by key with first", {true, true, true, false}},
+      {"by key with inverse", {false, false, true, false}},
       {"by first with inverse", {false, false, false, true}}};
   for (const auto& [name, wanted] : requests) {
     for (const std::size_t bytes : {4, 8, 16}) {
       for (const int k : {0, 1, 2}) {
         const seen& sample = samples[k];
-        const bool samples_it = wanted.keys_alone && !wanted.by_first && !wanted.first && bytes <= 8;
+        const bool samples_it = (wanted.by_key || (wanted.keys_alone && !wanted.by_first)) && bytes <= 8;
         if (k != 0 && !samples_it) continue;
         const std::string title = "unique " + std::string(name) + ", " + std::to_string(bytes) + " bytes";
         each_size(out, samples_it ? title + ", " + sample.name : title, [&](batch_facts batch) {

@@ -97,10 +97,12 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
     const roost::host cpu(threads);
     const auto few =
         detail::index_few<Key>(cpu, n, detail::values_at{[&](std::size_t i) { return keys[i]; }}, bits);
-    if (n < detail::few_groups_rows || (!direct && right.keys.size() > detail::few_groups_most(n))) {
+    const std::size_t most = detail::few_groups_most(n);
+    if (n < detail::few_groups_rows || (!direct && right.keys.size() > 2 * most)) {
       EXPECT_FALSE(few);
       continue;
     }
+    if (!direct && right.keys.size() > most / 2 && !few) continue;  // a sample decides
     if ((right.keys.size() > detail::few_groups_always || direct) && threads == 5 && !few) continue;
     ASSERT_TRUE(few);
     ASSERT_EQ(few->rows.size(), right.keys.size());
@@ -122,7 +124,8 @@ void check(std::size_t n, std::size_t different, bool skewed, std::size_t bits =
 
 TEST(few_groups, are_numbered_by_first_occurrence_and_reduced_as_lists_are) {
   constexpr std::size_t least = detail::few_groups_rows;
-  for (const std::size_t n : {least - 1, sanitized ? least + 1 : std::size_t{200001}}) {
+  for (const std::size_t n : {least - 1, least, std::size_t{20000}, std::size_t{200001}}) {
+    if (sanitized && n > 100'000) continue;
     for (const bool skewed : {false, true}) {
       for (const std::size_t different : {1, 1000, 16000}) {
         if (sanitized && skewed != (different == 1000)) continue;
@@ -139,7 +142,7 @@ TEST(few_groups, are_more_of_more_rows) {
   if (!sanitized) check<u32>(1'300'000, 18'000, false);
   check<u32>(1'300'000, 18'000, false, 15);
   check<u32>(1'300'000, 22'000, false);
-  check<u64>(1'300'000, 22'000, false);  // too many
+  check<u64>(1'300'000, 50'000, false);  // too many
 }
 
 TEST(few_groups, are_not_those_of_many_keys) {

@@ -90,7 +90,7 @@ TYPED_TEST(unique, of_any_number_of_integers) {
 }
 
 TYPED_TEST(unique, of_batches_whose_copies_are_left_out_first) {
-  const std::size_t least = 1 << 17;  // fewer keys are sorted as they are
+  const std::size_t least = 1 << 17;  // on the host, fewer keys are sorted as they are
   for (const std::size_t n : {least, least + 1}) {
     for (const double copies : {0.001, 2.0, 7.5, 8.5, 1000.0}) check(with_copies<TypeParam>(n, copies));
   }
@@ -135,6 +135,27 @@ TEST(unique_calls, sort_bits) {
   std::vector<u32> many = from_numbers<u32>(random_numbers(least + least / 2, 4));
   for (std::size_t i = 0; i < many.size(); i += 3) many[i] = 12345;
   check(many);
+}
+
+/// On both sides of the size up to which batches are sorted, whatever their copies.
+TEST(unique_calls, by_key_of_many_copies_or_none_large) {
+  if (sanitized) GTEST_SKIP() << "takes too long";
+  const auto check_sizes = [&]<class Key>(Key) {
+    const std::size_t most = roost::detail::sorted_most({.key_bytes = sizeof(Key)});
+    for (const std::size_t n : {most, most + 1}) {
+      for (const double copies : {0.001, 1.3, 6.0}) {
+        const auto keys = with_copies<Key>(n, copies);
+        auto ascending = keys;
+        std::sort(ascending.begin(), ascending.end());
+        ascending.erase(std::unique(ascending.begin(), ascending.end()), ascending.end());
+        const auto there = upload(keys);
+        check_all(keys, there, index_order::by_key, &ascending);
+        EXPECT_TRUE(download(roost::unique(test_place(), there, index_order::by_key)) == ascending);
+      }
+    }
+  };
+  check_sizes(u32());
+  check_sizes(std::int64_t());
 }
 
 /// Beyond the size from which on batches are sampled first.

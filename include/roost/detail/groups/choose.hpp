@@ -64,10 +64,11 @@ constexpr bool tries_unsampled(const batch_facts& batch) {
   return !batch.sample && batch.rows <= unsampled_most(batch.on_host);
 }
 
+inline constexpr std::uint32_t copies_least = 8;  // in the sample: fewer are not significant
+
 /// Whether a sample indicates that keys of `rows` rows have more than twice `copies` copies.
 constexpr bool has_many_copies(const sample_facts& sample, std::size_t rows, double copies) {
-  constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant
-  return sample.copies >= least &&
+  return sample.copies >= copies_least &&
          sample.copies * static_cast<double>(rows) > copies * sample.compared * sample.compared;
 }
 
@@ -78,13 +79,12 @@ constexpr std::uint32_t compared_rows(std::size_t rows) {
   while (std::size_t{result} * result < 64 * rows) result *= 2;
   return result;
 }
-/// Whether so many are compared after a smaller sample, whose chance made cliffs; `for_distinct`: it must
-/// tell distinct keys from others. (64 copies, 2^29 keys: unique 31 -> 46 G/s; 2 copies, 2^28 pairs: multimap
-/// 16 ->
-/// 21. It takes 50 us: of 2^26 distinct keys 33 -> 30.)
-constexpr bool looks_closer(const sample_facts& sample, std::size_t rows, bool for_distinct) {
+/// Whether so many are compared after a smaller sample, whose chance made cliffs; fewer copies than `least`
+/// mean nothing to the caller. (64 copies, 2^29 keys: unique 31 -> 46 G/s; 2 copies, 2^28 pairs: multimap 16
+/// -> 21. It takes 50 us: of 2^26 distinct keys 33 -> 30.)
+constexpr bool looks_closer(const sample_facts& sample, std::size_t rows, std::uint32_t least) {
   return rows >= std::size_t{1} << 27 ? sample.copies < 64
-                                      : for_distinct && rows >= std::size_t{1} << 24 && sample.copies == 0;
+                                      : rows >= std::size_t{1} << 24 && sample.copies < least;
 }
 
 /// Whether the end of an array is freed by copying the rest: small results stay in their room.
@@ -93,13 +93,15 @@ constexpr bool frees_rest(std::size_t bytes, std::size_t used, std::size_t size)
 }
 
 // Few groups, on the host (few_groups.hpp): sums of 10^7 rows by 100 keys 84 -> 42 ms, by 10^4 keys 181 ->
-// 80; of doubles, which are grouped otherwise, by 100 keys 369 -> 45.
+// 80; of doubles, which are grouped otherwise, by 100 keys 369 -> 45. Sums of 10^4 doubles by 100 keys 290 ->
+// 65 us, unique 110 -> 41, if all are different 120 -> 127; 2^16 rows by 10^4 keys, unique 465 -> 680.
 
-inline constexpr std::size_t few_groups_rows = std::size_t{1} << 17;  // from which on they are looked for
+inline constexpr std::size_t few_groups_rows = std::size_t{1} << 10;  // from which on they are looked for
 inline constexpr std::size_t few_groups_always = std::size_t{1}
                                                  << 14;  // that are few for any number of threads
+/// In small batches, so many that each has eight rows.
 constexpr std::size_t few_groups_most(std::size_t rows) {
-  return std::clamp<std::size_t>(rows / 64, few_groups_always, std::size_t{1} << 18);
+  return std::clamp<std::size_t>(rows / 64, std::min(rows / 8, few_groups_always), std::size_t{1} << 18);
 }
 
 constexpr bool looks_for_few(const batch_facts& batch) {
@@ -117,7 +119,7 @@ constexpr std::uint64_t direct_range_most(const batch_facts& batch) {
 struct few_sample {
   static constexpr std::size_t first_look = 8192;
   static constexpr std::size_t rows(std::size_t of) {
-    return std::clamp<std::size_t>(of / 256, first_look, std::size_t{1} << 15);
+    return std::clamp<std::size_t>(of / 256, std::min(of / 32, first_look), std::size_t{1} << 15);
   }
   static constexpr bool is_over(std::size_t rows, std::size_t groups) {
     return groups > 2 * few_groups_most(rows);
@@ -320,15 +322,24 @@ enum class unique_step {
   aggregate,  // like values of group_by, without values
   mark,       // first items, or copies: 2^26 keys, 1, 8, 1024 copies 33.6, 32.6, 23.2 -> 47.0, 47.5, 36.4 G/s
   sample,     // for copies
-  sort,       // all keys
+  sort,       // all rows
+  sort_bits,  // the same of integers of 32 bits
   index_and_sort,  // the distinct ones alone
   number
 };
 
-/// Whether keys are sorted as bits (sort_distinct.hpp), not digit by digit. (2^26 keys, 1, 8, 1024
-/// copies 5.7, 33.5, 31.1 -> 54.8, 58.1, 64.1 G/s. Each region has a fixed cost, for which 2^23 is a guess.)
+/// The largest batches that are sorted, whatever their copies, us: 2^12, 2^16, 2^20 keys of 32 bits, indexed
+/// and sorted 51, 102, 143, sorted 40, 86, 118; with inverse 126, 182, 218 -> 63, 120, 153; 64 bits, 2^20
+/// keys 266
+/// -> 210. (But 16 copies: 2^22 keys of 32 bits 194 -> 229, 2^21 of 64 bits 259 -> 302.)
+constexpr std::size_t sorted_most(const batch_facts& batch) {
+  return std::size_t{1} << (batch.on_host ? 17 : batch.key_bytes == 8 ? 21 : 23);
+}
+
+/// Whether integers of 32 bits are sorted as bits. (2^26 keys, 1, 8, 1024 copies 5.7, 33.5, 31.1 -> 54.8,
+/// 58.1, 64.1 G/s.)
 constexpr bool sorts_bits(const batch_facts& batch) {
-  return !batch.on_host && batch.key_bytes == 4 && batch.rows >= std::size_t{1} << 23;
+  return !batch.on_host && batch.key_bytes == 4 && batch.rows >= std::size_t{1} << 24;
 }
 
 /// Whether the keys are aggregated. (2^10 to 2^17 keys 50 -> 34 to 40 us. 2^26 keys of 64 bits, 64, 1024
@@ -341,19 +352,19 @@ inline bool aggregates_keys(const batch_facts& batch) {
 }
 
 constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts& wanted) {
-  constexpr std::size_t sorted_most = 1 << 17;  // a guess
+  const bool sorts = wanted.by_key && batch.integers, alone = wanted.keys_alone && !wanted.first;
   if (looks_for_few(batch)) return unique_step::few;
   if (wanted.keys_alone && wanted.by_first && batch.key_bytes <= 8) return unique_step::mark;
-  if (!batch.on_host && wanted.keys_alone && !wanted.first && batch.key_bytes <= 8 &&
-      batch.rows <= batch_most && !(wanted.by_key && (sorts_bits(batch) || batch.rows <= sorted_most))) {
+  if (sorts && alone && sorts_bits(batch)) return unique_step::sort_bits;
+  if (sorts && (alone || !batch.on_host) && batch.rows <= sorted_most(batch)) return unique_step::sort;
+  if (!batch.on_host && alone && batch.key_bytes <= 8 && batch.rows <= batch_most) {
     if (aggregates_keys(batch)) return unique_step::aggregate;
-    if (!batch.sample && !tries_unsampled(batch)) return unique_step::sample;
+    if (!batch.sample && (sorts || !tries_unsampled(batch))) return unique_step::sample;
   }
-  if (!wanted.keys_alone || !wanted.by_key || wanted.first || !batch.integers) return unique_step::number;
-  if (sorts_bits(batch) || batch.rows <= sorted_most) return unique_step::sort;
-  if (batch.rows <= unsampled_most(batch.on_host)) return unique_step::index_and_sort;
+  if (!sorts || (batch.on_host && !alone)) return unique_step::number;
   if (!batch.sample) return unique_step::sample;
-  return batch.sample->copies == 0 ? unique_step::sort : unique_step::index_and_sort;
+  if (!has_many_copies(*batch.sample, batch.rows, 0.25)) return unique_step::sort;
+  return alone ? unique_step::index_and_sort : unique_step::number;
 }
 
 // Joins

@@ -325,7 +325,7 @@ std::optional<few_groups<Key>> index_few(const host& cpu, std::size_t n, const K
   const auto distinct = sample_few<Key>(cpu, n, keys);
   if (!distinct) return std::nullopt;
   const auto empty = [&] { return key_table<Key>(cpu, keys(0)); };
-  return index_few<Key>(cpu, batch, keys, empty, *distinct, few_groups_most(n));
+  return index_few<Key>(cpu, batch, keys, empty, *distinct, 2 * few_groups_most(n));
 }
 
 /// body(group, value) for the rows from `first` to `end` - 1.

@@ -215,14 +215,14 @@ struct frequent_keys {
 
   std::uint32_t regions() const { return region_of.spread.regions + region_of.count; }
 
-  /// Finds the keys that have more than `items_most` items of a batch.
+  /// Finds the keys that have more than `items_most` items of a batch. `least`: see looks_closer.
   template <class Source>
-  void sample(const Place& place, const Source& source, double items_most, bool for_distinct = false) {
+  void sample(const Place& place, const Source& source, double items_most, std::uint32_t least = 0) {
     array<sample_outcome, Place> outcome(place, 1);
     seen = {};
     if (!look(place, source, items_most, outcome.data())) return;
     take(read_one(place, outcome.data()));
-    if (!looks_closer(seen, source.size(), for_distinct)) return;
+    if (!looks_closer(seen, source.size(), least)) return;
     seen.compared = compared_rows(source.size());
     seen.copies = static_cast<std::uint32_t>(count_copies(place, source, seen.compared));
   }

@@ -40,7 +40,7 @@ class grouper {
     for (;;) {
       switch (choose_grouping(batch)) {
         case grouping_step::sample:
-          frequent_.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile, true);
+          frequent_.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile, 1);
           batch.sample = frequent_.seen;
           batch.tried.exact = false;  // frequent keys have their own regions now
           break;

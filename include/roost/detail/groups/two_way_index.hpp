@@ -4,7 +4,8 @@
 
 #include "roost/detail/groups/aggregate.hpp"
 #include "roost/detail/groups/few_groups.hpp"
-#include "roost/detail/groups/sort_distinct.hpp"
+#include "roost/detail/groups/sort_bits.hpp"
+#include "roost/detail/groups/sort_keys.hpp"
 #include "roost/group_by.hpp"
 #include "roost/two_way_index.hpp"
 
@@ -23,27 +24,6 @@ struct add_counts {
   }
 };
 
-/// Each key with its number, as sort_pairs takes them.
-template <class Key>
-struct index_by_key {
-  const Key* keys;
-  const std::uint32_t* numbers;
-  ROOST_FN auto operator()(std::size_t i) const {
-    return pair_of(in_order<Key>::number(keys[numbers[i]]), numbers[i]);
-  }
-};
-
-template <class Key>
-struct write_sorted {
-  const pair<typename in_order<Key>::word, std::uint32_t>* sorted;
-  Key* keys;
-  std::uint32_t* numbers;
-  ROOST_FN void operator()(std::size_t i) const {
-    keys[i] = in_order<Key>::key(sorted[i].key);
-    numbers[i] = sorted[i].value;
-  }
-};
-
 /// Throws for keys without an order.
 template <class Key>
 void check_order(index_order order, const char* where) {
@@ -53,15 +33,15 @@ void check_order(index_order order, const char* where) {
                                      "first_occurrence or any"});
 }
 
-/// Orders the numbers of keys by the keys, and returns these.
+/// Orders the numbers of keys by the keys, and returns these. Asynchronous on cuda.
 template <class Key, class Place>
 array<Key, Place> sort_by_key(const Place& place, const array<Key, Place>& keys,
                               array<std::uint32_t, Place>& numbers) {
-  array<Key, Place> result(place, numbers.size());
-  const computed pairs(numbers.size(), index_by_key<Key>{keys.data(), numbers.data()});
-  const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
-  place.for_each(numbers.size(), write_sorted<Key>{sorted.items(), result.data(), numbers.data()});
-  return result;
+  const std::size_t n = numbers.size();
+  const auto sorted = sort_keys(place, computed(n, gather<Key>{keys.data(), numbers.data()}),
+                                as_sequence(std::as_const(numbers)));
+  numbers = array_of(place, n, sorted.number());
+  return array_of(place, n, sorted.key());
 }
 
 /// The index of a new key is its rank by first occurrence, after all existing indices.
@@ -258,11 +238,11 @@ auto unique_by_index(const Place& place, const Sequence& sequence, const unique_
   });
 }
 
-/// The copies that a sample of a batch shows.
+/// The copies that a sample of a batch shows. `least`: see looks_closer.
 template <class Place, class Sequence>
-sample_facts sample_of_keys(const Place& place, const Sequence& sequence) {
+sample_facts sample_of_keys(const Place& place, const Sequence& sequence, std::uint32_t least) {
   frequent_keys<element_of<Sequence>, Place> keys(leading_bits{0, 2});
-  keys.sample(place, alone{sequence}, 1 << 16);
+  keys.sample(place, alone{sequence}, 1 << 16, least);
   return keys.seen;
 }
 
@@ -293,7 +273,7 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
           if (auto all = aggregator<Place, key, none>(place, batch.rows, false).run(alone{sequence})) {
             if constexpr (is_integer<key>) {
               if (facts.by_key)
-                return {sort_distinct(place, as_sequence(std::as_const(all->keys)), true), {}, {}, {}};
+                return {sort_distinct(place, as_sequence(std::as_const(all->keys))), {}, {}, {}};
             }
             return {std::move(all->keys), {}, {}, {}};
           }
@@ -304,17 +284,22 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
         if constexpr (sizeof(key) <= 8) return distinct_by_first(place, sequence, wanted.first, where);
         break;
       case unique_step::sample:
-        batch.sample = sample_of_keys(place, sequence);
+        batch.sample = sample_of_keys(place, sequence, facts.by_key ? copies_least : 0);
         continue;
       case unique_step::sort:
         check_batch(batch.rows, where);
-        if constexpr (is_integer<key>) return {sort_distinct(place, sequence, false), {}, {}, {}};
+        if constexpr (is_integer<key>) return unique_by_sorting(place, sequence, wanted);
+        break;
+      case unique_step::sort_bits:
+        check_batch(batch.rows, where);
+        if constexpr (is_integer<key> && sizeof(key) == 4 && !std::is_same_v<Place, host>)
+          return {sort_bits(place, sequence), {}, {}, {}};
         break;
       case unique_step::index_and_sort:
         if constexpr (is_integer<key>) {
           const auto numbered =
               index_keys<none>(place, sequence, 0, {.keys = true, .sample = batch.sample}, where);
-          return {sort_distinct(place, as_sequence(numbered.keys), true), {}, {}, {}};
+          return {sort_distinct(place, as_sequence(numbered.keys)), {}, {}, {}};
         }
         break;
       case unique_step::number:

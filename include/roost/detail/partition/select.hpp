@@ -7,6 +7,10 @@
 
 namespace roost::detail {
 
+/// Calls for all i, not only for those that hold: put(position, i, holds).
+template <class Put>
+concept sees_all = requires { Put::sees_all; };
+
 /// put(position, i) for each i below n for which holds(i): `position` is the number of lower ones. One pass:
 /// a team gets the count of all lower tiles by look-back.
 template <class Holds, class Put>
@@ -18,6 +22,7 @@ struct select_tiles {
   Holds holds;
   Put put;
   earlier_teams turns;
+  std::uint64_t* size;  // how many hold; or null
 
   struct pieces {
     std::uint64_t* shared;  // two words, one for each call of `turns`
@@ -39,19 +44,26 @@ struct select_tiles {
     team.exclusive_scan(before, before, count + 1);
     team.sync();
     const std::uint64_t base = turns.sum_before(team, index, before[count], parts.shared + 1);
+    if (size != nullptr && first + count == n && team.rank() == 0) *size = base + before[count];
     for_each_of(team, count, [&](std::uint32_t i) {
-      if (before[i] != before[i + 1]) put(base + before[i], first + i);
+      const bool wanted = before[i] != before[i + 1];
+      if constexpr (sees_all<Put>) {
+        put(base + before[i], first + i, wanted);
+      } else if (wanted) {
+        put(base + before[i], first + i);
+      }
     });
   }
 };
 
 /// Asynchronous on cuda.
 template <class Place, class Holds, class Put>
-void select(const Place& place, std::size_t n, const Holds& holds, const Put& put) {
+void select(const Place& place, std::size_t n, const Holds& holds, const Put& put,
+            std::uint64_t* size = nullptr) {
   using kernel = select_tiles<Holds, Put>;
   const std::size_t tiles = ceil_div<std::size_t>(n, kernel::tile);
   auto turns = zeros(place, earlier_teams::words(tiles));
-  const kernel run{n, holds, put, earlier_teams(turns.data())};
+  const kernel run{n, holds, put, earlier_teams(turns.data()), size};
   place.launch(tiles, scratch_bytes_of(run), run);
 }
 

@@ -1,11 +1,10 @@
 #pragma once
 
 #include "roost/detail/groups/index_keys.hpp"
-#include "roost/detail/partition/select.hpp"
 #include "roost/detail/partition/sort.hpp"
 
-// The distinct keys of a batch of integers in ascending order. Keys of 32 bits are split into regions of 2^18
-// integers, each of which is a bitmap in scratch memory; others are sorted digit by digit.
+// The distinct keys of a large batch of 32-bit integers, ascending, on cuda: they are split into regions of
+// 2^18 integers, each of which is a bitmap in scratch memory.
 
 namespace roost::detail {
 
@@ -208,45 +207,6 @@ auto sort_bits(const Place& place, const Sequence& keys) {
   array<Key, Place> result(place, size);
   place.launch(all::count, 0,
                pack_regions<Key>{sorted.data(), parts.begins(), offsets.data(), result.data()});
-  place.synchronize();
-  return result;
-}
-
-template <class Sequence>
-struct numbers_alone {
-  Sequence keys;
-  std::size_t size() const { return keys.size(); }
-  ROOST_FN auto operator[](std::size_t i) const {
-    using order = in_order<element_of<Sequence>>;
-    return pair<typename order::word, none>{order::number(keys[i])};
-  }
-};
-
-template <class Key>
-struct key_of_sorted {
-  const pair<typename in_order<Key>::word, none>* items;
-  ROOST_FN Key operator()(std::size_t i) const { return in_order<Key>::key(items[i].key); }
-};
-
-/// Whether an item is the first with its key.
-template <class Key>
-struct is_first_of_copies {
-  const pair<typename in_order<Key>::word, none>* items;
-  ROOST_FN bool operator()(std::size_t i) const { return i == 0 || items[i].key != items[i - 1].key; }
-};
-
-/// The distinct keys of a sequence of integers, ascending. `distinct`: it has no copies. Synchronises.
-template <class Place, class Sequence>
-auto sort_distinct(const Place& place, const Sequence& keys, bool distinct) {
-  using Key = element_of<Sequence>;
-  const std::size_t n = keys.size();
-  if constexpr (sizeof(Key) == 4 && std::is_same_v<Place, cuda>) {
-    if (sorts_bits(facts_of<Key>(place, n))) return sort_bits(place, keys);
-  }
-  const auto sorted = sort_pairs(place, numbers_alone<Sequence>{keys}, 8 * sizeof(Key));
-  const key_of_sorted<Key> key{sorted.items()};
-  const is_first_of_copies<Key> is_first{sorted.items()};
-  auto result = distinct ? array_of(place, n, key) : select_values(place, n, is_first, key);
   place.synchronize();
   return result;
 }
