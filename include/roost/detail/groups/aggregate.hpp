@@ -233,36 +233,39 @@ class aggregator {
     take_room(smaller<std::size_t>(batch_.rows, std::size_t{regions} * slots));
     kernel run = kernel_of(hot, regions, slots);
     give(run, parts);
-    array<std::uint32_t, Place> table_of;
-    array<std::byte, Place> tables;
-    if constexpr (!std::is_same_v<Place, host>) {
-      if (wanted.skewed) fill_crowded_tables(run, table_of, tables);
-    }
+    crowded_tables kept;
+    if (wanted.skewed) fill_crowded_tables(run, kept);
     launch(run, regions);
     batch_.hopeless = outcome_.failed + outcome_.in_order != 0;
     if (batch_.hopeless || outcome_.overflowed != 0) return false;
-    truncate_results();  // before the partition is freed, whose memory a chunk of rows then finds whole
+    truncate_results();  // before the partition is freed: the next chunk of rows finds its memory whole
     return true;
   }
 
-  /// Fills the tables of regions with more than twice the usual items, and gives them to `run`.
-  void fill_crowded_tables(kernel& run, array<std::uint32_t, Place>& table_of,
-                           array<std::byte, Place>& tables) const {
-    table_of = filled<std::uint32_t>(place_, run.regions, 0xff);
-    array<std::uint32_t, Place> crowded(place_, run.regions);
-    auto count = zeros<std::uint32_t>(place_, 1);
-    place_.for_each(run.regions,
-                    number_crowded{run.begins, run.ends, 2 * ceil_div<std::size_t>(batch_.rows, run.regions),
-                                   table_of.data(), crowded.data(), count.data()});
-    const std::uint32_t n = read_one(place_, count.data());
-    const std::size_t bytes = n * run.table_bytes();
-    if (bytes > batch_.rows * sizeof(item)) return;  // then too many are crowded for others to wait
-    tables = array<std::byte, Place>(place_, bytes);
-    run.tables = tables.data();
-    kernel fill = run;
-    fill.crowded = crowded.data();
-    place_.launch(n, scratch_bytes_of(fill), fill);
-    run.table_of = table_of.data();
+  struct crowded_tables {
+    array<std::uint32_t, Place> table_of;  // of each region
+    array<std::byte, Place> memory;
+  };
+  /// Fills the tables of regions with more than twice the usual items, and gives them to `run`, if teams run
+  /// at the same time.
+  void fill_crowded_tables(kernel& run, crowded_tables& all) const {
+    if constexpr (!std::is_same_v<Place, host>) {
+      all.table_of = filled<std::uint32_t>(place_, run.regions, 0xff);
+      array<std::uint32_t, Place> crowded(place_, run.regions);
+      auto count = zeros<std::uint32_t>(place_, 1);
+      const std::size_t most = 2 * ceil_div<std::size_t>(batch_.rows, run.regions);
+      place_.for_each(run.regions, number_crowded{run.begins, run.ends, most, all.table_of.data(),
+                                                  crowded.data(), count.data()});
+      const std::uint32_t n = read_one(place_, count.data());
+      const std::size_t bytes = n * run.table_bytes();
+      if (bytes > batch_.rows * sizeof(item)) return;  // then too many are crowded for others to wait
+      all.memory = array<std::byte, Place>(place_, bytes);
+      run.tables = all.memory.data();
+      kernel fill = run;
+      fill.crowded = crowded.data();
+      place_.launch(n, scratch_bytes_of(fill), fill);
+      run.table_of = all.table_of.data();
+    }
   }
 
   /// f(the results of function k, k) for each.

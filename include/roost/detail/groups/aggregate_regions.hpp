@@ -269,9 +269,9 @@ struct aggregate_regions {
     }
   }
 
-  /// The slot of a word, whose home has been read. (By team_table's put, which asks for an empty slot first,
-  /// sums of 2^26 pairs, 1024 copies, run at 61 G/s for 64.) `full` becomes true if no slot is left, or if the probe
-  /// sequence is so long that keys must have been chosen to collide.
+  /// The slot of a word, whose home has been read. `full` becomes true if no slot is left, or if the probe
+  /// sequence is so long that keys must have been chosen to collide. (By team_table::put, which asks first
+  /// whether a slot is empty, sums of 2^26 pairs, 1024 copies, run at 61 G/s instead of 64.)
   template <class Team>
   ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, word mine, word seen,
                                  bool& full) const {
