@@ -204,6 +204,16 @@ def test_isin_compares_numbers_of_two_types_exactly(on, a, b):
         expected = [any(is_equal(p, q) for q in some.tolist()) for p in x.tolist()]
         same(on.back(roost.isin(on(x), on(some))), np.array(expected, bool))
 
+    if "f" not in (np.dtype(a).kind, np.dtype(b).kind) and "?" not in (a, b):  # rows of integers
+        for width in (1, 2, 3):
+            rows, others = (np.stack([np.roll(v, k) for k in range(width)], 1) for v in (x, y))
+            there = {tuple(row) for row in others.tolist()}
+            expected = [tuple(row) in there for row in rows.tolist()]
+            same(on.back(roost.isin(on(rows), on(others))), np.array(expected, bool))
+            left, right = (on.back(part) for part in roost.join(on(rows), on(others)))
+            assert (rows[left].astype(object) == others[right].astype(object)).all()
+            assert len(set(left.tolist())) == sum(expected)
+
 
 @given(keys(["i4", "f8", "u1"], max_size=80), st.integers(0, 2**32))
 def test_joins(on, x, seed):
