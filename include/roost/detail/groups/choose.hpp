@@ -328,9 +328,9 @@ enum class unique_step {
   number
 };
 
-/// The largest batches that are sorted, whatever their copies, us: 2^12, 2^16, 2^20 keys of 32 bits, indexed
-/// and sorted 51, 102, 143, sorted 40, 86, 118; with inverse 126, 182, 218 -> 63, 120, 153; 64 bits, 2^20
-/// keys 266
+/// The largest batches that are sorted, whatever their copies, by CUB, us: 2^12, 2^16, 2^20 keys of 32 bits,
+/// indexed and sorted 51, 102, 143, sorted 40, 86, 118; with inverse 126, 182, 218 -> 63, 120, 153; 64 bits,
+/// 2^20 keys 266
 /// -> 210. (But 16 copies: 2^22 keys of 32 bits 194 -> 229, 2^21 of 64 bits 259 -> 302.)
 constexpr std::size_t sorted_most(const batch_facts& batch) {
   return std::size_t{1} << (batch.on_host ? 17 : batch.key_bytes == 8 ? 21 : 23);
