@@ -192,7 +192,7 @@ def _of_one_type(one, two, what):
     kinds = [numpy_dtype(column.array).kind for column in (one, two)]
     kept, other = (one, two) if kinds[0] == "i" or kinds[1] == "f" else (two, one)
     array, held = convert_some(other.library.to_numpy(other.array), numpy_dtype(kept.array), what)
-    held = held.reshape(len(held), -1).all(axis=1)  # of whole rows
+    held = held.all(axis=1) if held.ndim == 2 else held  # of whole rows
     array[~held] = np.zeros((), array.dtype)
     if is_python(other.given):
         other.library = kept.library

@@ -351,6 +351,14 @@ inline bool aggregates_keys(const batch_facts& batch) {
           (batch.sample && has_many_copies(*batch.sample, batch.rows, copies)));
 }
 
+/// Copies, as has_many_copies compares them, from which on larger batches are not sorted with them: where the
+/// two are level. (cuda, sorted and indexed: with inverse, 2^26 keys of 32 bits, 1, 2 copies 6.6, 6.6
+/// and 9.0, 5.0 ms; 64 bits alone 4.8, 4.8 and 6.2, 3.8. Host, 2^22 keys, 1, 2, 4 copies: 32 bits 28, 35, 34
+/// and 69, 52, 41; 64 bits 68, 78, 77 and 110, 72, 54.)
+constexpr double sorted_copies(const batch_facts& batch) {
+  return !batch.on_host ? 0.6 : batch.key_bytes == 8 ? 0.9 : 2.5;
+}
+
 constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts& wanted) {
   const bool sorts = wanted.by_key && batch.integers, alone = wanted.keys_alone && !wanted.first;
   if (looks_for_few(batch)) return unique_step::few;
@@ -363,7 +371,7 @@ constexpr unique_step choose_unique(const batch_facts& batch, const unique_facts
   }
   if (!sorts || (batch.on_host && !alone)) return unique_step::number;
   if (!batch.sample) return unique_step::sample;
-  if (!has_many_copies(*batch.sample, batch.rows, 0.25)) return unique_step::sort;
+  if (!has_many_copies(*batch.sample, batch.rows, sorted_copies(batch))) return unique_step::sort;
   return alone ? unique_step::index_and_sort : unique_step::number;
 }
 

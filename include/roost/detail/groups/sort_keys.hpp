@@ -26,13 +26,7 @@ struct sorted_keys {
   };
   struct number_at {
     const item* items;
-    ROOST_FN Number operator()(std::size_t i) const {
-      if constexpr (std::is_same_v<Number, none>) {
-        return {};
-      } else {
-        return items[i].value;
-      }
-    }
+    ROOST_FN Number operator()(std::size_t i) const { return value_of(items[i]); }
   };
   auto key() const { return key_at{items.items()}; }
   auto number() const { return number_at{items.items()}; }
@@ -67,15 +61,10 @@ struct sorted_keys<Key, Number, cuda> {
   auto number() const { return element<const Number*>{numbers.data()}; }
 };
 
-/// The integers that CUB sorts in the place of those of this size.
-template <class Key>
-using sorted_as = std::conditional_t<
-    sizeof(Key) == 8, std::conditional_t<std::is_signed_v<Key>, std::int64_t, std::uint64_t>,
-    std::conditional_t<
-        sizeof(Key) == 4, std::conditional_t<std::is_signed_v<Key>, std::int32_t, std::uint32_t>,
-        std::conditional_t<sizeof(Key) == 2,
-                           std::conditional_t<std::is_signed_v<Key>, std::int16_t, std::uint16_t>,
-                           std::conditional_t<std::is_signed_v<Key>, std::int8_t, std::uint8_t>>>>;
+/// The integers that CUB sorts in the place of those of this size: it does not know bool nor char16_t.
+template <class Key, class Integer = std::conditional_t<std::is_same_v<Key, bool>, std::uint8_t, Key>>
+using sorted_as =
+    std::conditional_t<std::is_signed_v<Key>, std::make_signed_t<Integer>, std::make_unsigned_t<Integer>>;
 
 /// Elements of a sequence that are stored, or a copy of them.
 template <class Sequence>
