@@ -251,7 +251,7 @@ struct cuckoo::builder {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region_index, std::byte* memory) const {
-    if (source.lack_some()) return;
+    if (source.stopped()) return;
     detail::scratch_memory all(memory);
     const pieces parts = scratch(all);
     const auto region = static_cast<std::uint32_t>(region_index);
@@ -295,11 +295,13 @@ struct cuckoo::builder {
   ROOST_FN static bool find_different(const Team& team, const item* items, std::uint64_t count,
                                       const pieces& parts, std::uint32_t& n) {
     detail::for_each_of(team, claims, [&](std::uint32_t s) { parts.owner[s] = detail::no_owner; });
-    const bool fit = detail::claim_each(team, count, parts.different, [&](std::uint32_t i) {
-      const auto start =
-          static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
-      return detail::claim_slot(team, {parts.owner, claims, start, claims}, items, i, [](std::uint32_t) {});
-    });
+    if (team.rank() == 0) *parts.different = 0;
+    const bool fit =
+        detail::claim_each(team, items, count, parts.different, [&](std::uint32_t i, const Key& key) {
+          const auto start = static_cast<std::uint32_t>(split_hash(hash_of(key, 0x243f6a88), claims).digit);
+          return detail::claim_slot(team, {parts.owner, claims, start, claims}, items, i,
+                                    [](std::uint32_t) {});
+        });
     n = *parts.different;
     if (!fit || n > region_most) return false;
     if (team.rank() == 0) *parts.placed = 0;
@@ -345,7 +347,11 @@ struct cuckoo::builder {
         position[held] = nowhere;
         homeless = true;
       });
-      if (!team.any(homeless)) return step / 3 + 1;
+      if (team.any(homeless)) continue;
+      detail::for_each_held<PerWorker>(
+          team, n, [&](int held, int) { team.fetch_min(parts.slot[position[held]], mine.number[held]); });
+      team.sync();
+      return step / 3 + 1;
     }
     return 0;
   }

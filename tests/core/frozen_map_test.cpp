@@ -60,6 +60,19 @@ TYPED_TEST(frozen_map, of_keys_in_a_small_range) {
   check<TypeParam>(shuffled(multiples(n, 1), 3));
 }
 
+TYPED_TEST(frozen_map, with_copies_of_few_or_many_keys) {
+  for (const std::size_t n : {60, 3000, sanitized ? 6000 : 70000}) {
+    auto one_twice = different_numbers(n, 5), one_in_half = one_twice,
+         four_each = random_numbers(n, 6, n / 4);
+    one_twice.back() = one_twice.front();
+    for (std::size_t i = 0; i < n; i += 2) one_in_half[i] = 7;
+    check<TypeParam>(one_twice);
+    check<TypeParam>(one_in_half);
+    check<TypeParam>(four_each);
+    check<TypeParam>(std::vector<std::uint64_t>(n, 9));
+  }
+}
+
 TYPED_TEST(frozen_map, with_any_seed) {
   for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{1} << 32, ~std::uint64_t{0}}) {
     typename TypeParam::options options;
@@ -107,9 +120,46 @@ TYPED_TEST(frozen_map, rebuilds_moves_and_is_built_again) {
 struct cube {
   ROOST_FN u64 operator()(std::size_t i) const { return u64{i} * i * i; }
 };
+struct number_of {
+  ROOST_FN u32 operator()(std::size_t i) const { return static_cast<u32>(i); }
+};
 struct twice {
   ROOST_FN u32 operator()(std::size_t i) const { return static_cast<u32>(2 * i); }
 };
+
+/// Key i of n: one of `different`, or, if that is 0, another for each but for the last one.
+struct repeated_key {
+  std::size_t different;
+  std::size_t n;
+  ROOST_FN u32 operator()(std::size_t i) const {
+    return static_cast<u32>(different != 0 ? roost::mix64(i) % different : i == n - 1 ? 1 : i) * 0x9e3779b1u;
+  }
+};
+/// Whether query i found a pair that is not the first one of its key.
+struct is_not_first {
+  const u32* found;
+  repeated_key key;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const u32 j = found[i];
+    return j <= i && found[j] == j && key(j) == key(i) ? 0 : 1;
+  }
+};
+
+TEST(frozen_map_class, keeps_the_first_of_copies_whether_a_sample_shows_them_or_not) {
+  const std::size_t least = roost::detail::build_tuning<place_type>::sampled_least;
+  for (const std::size_t n : {least - 1, least, least + 4321}) {
+    for (const std::size_t different : {n / 8, n / 2, std::size_t{0}, std::size_t{3}}) {
+      const repeated_key key{different, n};
+      const auto keys = roost::computed(n, key);
+      const roost::frozen_map map(test_place(), keys, roost::computed(n, number_of()));
+      memory_of<u32> found(test_place(), n);
+      map.find(test_place(), keys, found, ~0u);
+      EXPECT_EQ(test_place().sum(n, is_not_first{found.data(), key}), 0u) << n << ' ' << different;
+      EXPECT_EQ(map.size() + map.statistics().duplicates, n);
+      if (different == 0) EXPECT_EQ(map.size(), n - 1);
+    }
+  }
+}
 
 TEST(frozen_map_class, refs_take_lanes_as_those_of_concurrent_maps_do) {
   const auto keys = from_numbers<u32>(multiples(1000, 7));

@@ -338,7 +338,7 @@ struct bucketed::builder {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const std::size_t region = source.from + index;
-    if (source.lack_some()) return;
+    if (source.stopped()) return;
     const pieces parts = detail::scratch_of(*this, memory);
     detail::region_build(team, *this, region, parts).run();
   }
@@ -412,8 +412,9 @@ struct bucketed::builder {
     const std::uint32_t slots = target.region_buckets_ * slots_of_bucket;
     detail::for_each_of(team, slots, [&](std::uint32_t s) { parts.owner[s] = detail::no_owner; });
     detail::for_each_of(team, target.region_buckets_, [&](std::uint32_t b) { parts.count[b] = 0; });
+    if (team.rank() == 0) *parts.placed = 0;
     std::uint64_t steps_left = slots;
-    return detail::claim_each(team, count, parts.placed, [&](std::uint32_t i) {
+    return detail::claim_each(team, items, count, parts.placed, [&](std::uint32_t i, const Key& key) {
       steps_left += steps_of_claim;
       const auto on_pass = [&](std::uint32_t slot) {
         --steps_left;
@@ -422,7 +423,7 @@ struct bucketed::builder {
       };
       const detail::probing_of_item from{
           .table = {parts.owner, slots},
-          .home = target.home(items[i].key).bucket * slots_of_bucket,
+          .home = target.home(key).bucket * slots_of_bucket,
           .steps_most = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(slots, steps_left))};
       return detail::claim_slot(team, from, items, i, on_pass);
     });

@@ -6,6 +6,7 @@
 #include "roost/detail/frozen/bucketed.hpp"
 #include "roost/detail/frozen/compact.hpp"
 #include "roost/detail/frozen/host_build.hpp"
+#include "roost/detail/partition/sample.hpp"
 #include "roost/detail/place/numbers.hpp"
 #include "roost/frozen_options.hpp"
 
@@ -61,6 +62,16 @@ struct begin_build {
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte*) const {
     if (team.rank() == 0) *counts = {};
     for_each_of(team, regions, begin);
+  }
+};
+
+/// Stops a build if an item of a sample has the key of another.
+template <class Source>
+struct stop_if_repeated {
+  is_repeated<Source> repeated;
+  build_counts* counts;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (repeated(i) != 0) fetch_add(counts->copies, 1u);
   }
 };
 
@@ -176,8 +187,9 @@ class frozen_table {
     if (source.size() > most_) refuse(source.size(), most_);
     array<std::uint64_t, Place> first(place, has_values ? facts_.capacity : 0);
     const auto fill_table = [&](const placed_table& table, const auto& pairs) {
+      const room room = plan_.tries_slack ? room::slack : room::exact;
       facts_.scratch_bytes =
-          fill(place, pairs, table, plan_.rooms().front(), memory_.state(), {}) + first.bytes();
+          fill(place, pairs, table, {room, on_copies::keep_one}, memory_.state(), {}) + first.bytes();
       settle(place, pairs, table, first);
     };
     given_ = source.size();
@@ -245,29 +257,35 @@ class frozen_table {
     }
   }
 
-  /// Fills a table with the first room policy that suffices; false if the pairs do not fit.
+  /// How the pairs are partitioned and placed. With room::exact they keep their order if they have values.
+  struct way {
+    roost::room room;
+    on_copies copies;
+  };
+
+  /// Fills a table; false if the pairs do not fit. Slack first, since it saves a pass over the keys. Pairs
+  /// that overflow it (many copies of few keys), and copies with values, are counted and kept in order.
   template <class Source>
   bool is_filled(const Place& place, const placed_table& table, const Source& pairs) {
-    for (const room room : plan_.rooms()) {
+    const auto filled = [&](const way& how) {
       const auto launch = [&](build_state* state, const auto& to) {
-        facts_.scratch_bytes = fill(place, pairs, table, room, state, to);
+        facts_.scratch_bytes = fill(place, pairs, table, how, state, to);
       };
-      const counts sum = place.template count<build_state>(launch, memory_.state()).counts;
-      if (sum.overflowed != 0 && !comes_in_ranges<Source>) continue;
-      if (sum.failed()) return false;
-      if constexpr (comes_in_ranges<Source>) most_ = given_ = sum.placed;
-      take_over(sum);
-      if constexpr (!comes_in_ranges<Source> && has_values) {
-        if (facts_.duplicates != 0 && !unparted(place, table)) {
-          array<std::uint64_t, Place> first(place, facts_.capacity);
-          facts_.scratch_bytes += first.bytes();
-          settle(place, pairs, table, first);
-          place.synchronize();
-        }
-      }
-      return true;
+      return place.template count<build_state>(launch, memory_.state()).counts;
+    };
+    const bool direct = comes_in_ranges<Source> || !has_values || unparted(place, table);
+    counts sum{};
+    if (plan_.tries_slack) {
+      sum = filled({room::slack, direct ? on_copies::keep_one : on_copies::stop});
     }
-    return false;
+    if (!plan_.tries_slack || (sum.copies != 0 && sum.overfull == 0) ||
+        (sum.overflowed != 0 && plan_.tries_exact)) {
+      if constexpr (!comes_in_ranges<Source>) sum = filled({room::exact, on_copies::keep_first});
+    }
+    if (sum.failed()) return false;
+    if constexpr (comes_in_ranges<Source>) most_ = given_ = sum.placed;
+    take_over(sum);
+    return true;
   }
 
   /// Whether one thread builds a table directly from the input.
@@ -281,16 +299,21 @@ class frozen_table {
 
   /// Builds every region; returns the bytes of scratch. Does not wait, unless the pairs arrive in ranges.
   template <class Source>
-  std::size_t fill(const Place& place, const Source& source, const placed_table& table, room room,
+  std::size_t fill(const Place& place, const Source& source, const placed_table& table, const way& how,
                    build_state* const state, const typename Place::report& to) {
     if constexpr (runs_in_turn<Source>) {
-      if (const auto scratch_bytes = fill_in_turn(place, source, table, room, state, to))
+      if (const auto scratch_bytes = fill_in_turn(place, source, table, how, state, to))
         return *scratch_bytes;
     }
     if (state == memory_.state()) place.fill(&state->counts, 0, sizeof(counts));  // those of an earlier build
-    const std::size_t scratch_bytes = fill_in_passes(place, source, table, room, &state->counts);
+    const std::size_t scratch_bytes = fill_in_passes(place, source, table, how, &state->counts);
     place.tell(to);
     return scratch_bytes;
+  }
+
+  /// The items of n that show nearly always if each key has two.
+  static std::uint32_t sample_for_copies(std::size_t n) {
+    return std::bit_ceil(static_cast<std::uint32_t>(4 * std::sqrt(static_cast<double>(n))));
   }
 
   template <class Items>
@@ -300,8 +323,8 @@ class frozen_table {
   /// Partitions the pairs, unless they are already in regions of the plan or arrive in ranges of them, and
   /// builds the regions.
   template <class Source>
-  std::size_t fill_in_passes(const Place& place, const Source& source, const placed_table& table, room room,
-                             counts* const sum) {
+  std::size_t fill_in_passes(const Place& place, const Source& source, const placed_table& table,
+                             const way& how, counts* const sum) {
     constexpr bool comes = comes_in_ranges<Source>;
     if constexpr (inserts && !comes) {
       if (unparted(place, table)) {
@@ -314,7 +337,7 @@ class frozen_table {
     const auto build_regions = [&]<class Items>(const Items& items, const std::uint64_t* begins,
                                                 const std::uint64_t* ends, std::uint32_t first,
                                                 std::uint32_t count) {
-      const builder_for<Items> kernel{table, {items, begins, ends, sum, first}};
+      const builder_for<Items> kernel{table, {items, begins, ends, sum, first, how.copies}};
       place.launch(count, scratch_bytes_of(kernel), kernel);
     };
     if constexpr (comes) return source.into_regions(plan_, &sum->overflowed, build_regions);
@@ -329,26 +352,41 @@ class frozen_table {
       }
     }
     if constexpr (!comes) {
-      partitioner<Place, placed_item> partitioner(
-          place, plan_.regions,
-          {.room = room, .overflowed = &sum->overflowed, .capacity = plan_.room_for_region});
-      const auto regions = partitioner.run(source, plan_.region_of);
-      build_regions(regions.items(), regions.begins(), regions.ends(), 0, plan_.regions);
-      return regions.scratch_bytes();
+      array<std::uint64_t, Place> hashes;
+      if (how.copies == on_copies::stop && source.size() >= build_tuning<Place>::sampled_least) {
+        constexpr std::uint32_t log2_run = 6, run = 1 << log2_run;  // runs cost less than single reads
+        const std::uint32_t sample = sample_for_copies(source.size());
+        hashes = zeros(place, std::size_t{2} * sample);
+        place.for_each(
+            sample, stop_if_repeated<Source>{
+                        {{source, source.size() / sample * run, log2_run}, hashes.data(), 2 * sample}, sum});
+      }
+      const auto split_and_build = [&]<partition_kind Kind>() {
+        partitioner<Place, placed_item, Kind> partitioner(
+            place, plan_.regions,
+            {.room = how.room, .overflowed = &sum->overflowed, .capacity = plan_.room_for_region},
+            &sum->copies);
+        const auto regions = partitioner.run(source, plan_.region_of);
+        build_regions(regions.items(), regions.begins(), regions.ends(), 0, plan_.regions);
+        return hashes.bytes() + regions.scratch_bytes();
+      };
+      constexpr partition_kind slack{.may_count = false}, exact{.stable = has_values};
+      return how.room == room::slack ? split_and_build.template operator()<slack>()
+                                     : split_and_build.template operator()<exact>();
     }
   }
 
   /// The same in one launch, for small tables; returns nothing if that is not possible.
   template <class Source>
   std::optional<std::size_t> fill_in_turn(const Place& place, const Source& source, const placed_table& table,
-                                          room room, build_state* const state,
+                                          const way& how, build_state* const state,
                                           const typename Place::report& to) {
     using tuned = build_tuning<Place>;
     using builder = typename Layout::template small_builder<Place, Key, placed>;
     using scatter = scatter_tiles<Place, placed_item, Source, leading_bits, shared_cursors, no_way_back,
                                   tuned::in_turn_tile>;
     const std::uint32_t regions = plan_.regions;
-    if (room != room::slack || !plan_.small() || memory_.bytes() > tuned::in_turn_bytes ||
+    if (how.room != room::slack || !plan_.small() || memory_.bytes() > tuned::in_turn_bytes ||
         regions > partition_tuning<Place>::digits_most)
       return {};
     const std::size_t n = source.size();
@@ -374,7 +412,7 @@ class frozen_table {
                         .out = items,
                         .overflowed = &sum->overflowed,
                         .back = {}};
-    const builder build(table, {items, begins, ends, sum});
+    const builder build(table, {items, begins, ends, sum, 0, how.copies});
     if (!place.can_run_in_turn(split) || !place.can_run_in_turn(build)) return {};
     place.launch_in_turn(
         &state->barrier, to, stage<begin_build>{1, {sum, regions, {room_for_region, begins, ends}}},
@@ -383,7 +421,7 @@ class frozen_table {
   }
 
   /// Finishes an asynchronous build: empties a table whose build failed, and makes the first copy of each key
-  /// win, since teams place copies in no fixed order. `first`: a word for each slot.
+  /// win, since its items are in no fixed order. `first`: a word for each slot.
   template <class Source>
   void settle(const Place& place, const Source& source, const placed_table& table,
               array<std::uint64_t, Place>& first) {

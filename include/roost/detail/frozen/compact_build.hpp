@@ -13,6 +13,7 @@ struct compact::builder {
   using item = pair<Key, Value>;
   using table_type = table<Place, Key, Value>;
   using hash_type = typename table_type::hash_type;
+  static constexpr bool has_values = table_type::value_bytes != 0;
   static constexpr int threads = detail::build_tuning<cuda>::threads;
   static constexpr int teams_at_once =
       detail::build_tuning<cuda>::compact_teams_at_once(table_type::pair_bytes);
@@ -32,7 +33,12 @@ struct compact::builder {
     std::uint32_t sectors;
     std::uint32_t* stash;  // the stash, of numbers of pairs
     tag_type* tag;         // of each slot
-    Value* value;          // of each slot
+
+    union value_or_owner {
+      Value value;
+      std::uint32_t owner;  // the number of the item, during claims
+    };
+    value_or_owner* value;  // of each slot
 
     /// Where the tags and values of slots are stored. The threads of a block work on neighbouring sectors,
     /// whose accesses must not conflict.
@@ -62,7 +68,7 @@ struct compact::builder {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const std::size_t region = source.from + index;
-    if (source.lack_some()) return;
+    if (source.stopped()) return;
     with_format([&](auto format) {
       detail::scratch_memory all(memory);
       const auto parts = take<decltype(format)>(all);
@@ -81,7 +87,7 @@ struct compact::builder {
     parts.take(memory, target.region_sectors_);
     parts.stash = memory.take<std::uint32_t>(target.region_stash_);
     parts.tag = memory.take<typename my_pieces::tag_type>(all);
-    parts.value = memory.take<Value>(table_type::value_bytes == 0 ? 0 : all);
+    parts.value = memory.take<typename my_pieces::value_or_owner>(has_values ? all : 0);
     return parts;
   }
 
@@ -140,7 +146,7 @@ struct compact::builder {
                     const item& mine) const {
     const std::uint32_t slot = parts.slot(cursor.sector, s);
     parts.tag[slot] = static_cast<typename Pieces::tag_type>(cursor.tag);
-    if constexpr (table_type::value_bytes != 0) parts.value[slot] = mine.value;
+    if constexpr (has_values) parts.value[slot].value = mine.value;
   }
 
   /// Records that a pair continues past this sector.
@@ -185,34 +191,68 @@ struct compact::builder {
     return passed;
   }
 
+  /// Claims a slot of a sector for a tag, unless one has it. Looks at all slots, so that the threads of a
+  /// warp stay together.
+  template <class Team, class Pieces>
+  ROOST_FN static detail::claim claim_in(const Team& team, const Pieces& parts, std::uint32_t sector,
+                                         typename Pieces::tag_type tag, std::uint32_t i) {
+    using tag_type = typename Pieces::tag_type;
+    constexpr auto empty = static_cast<tag_type>(Pieces::format.empty_tag());
+    while (true) {
+      tag_type seen = empty;
+      std::uint32_t s = Pieces::unit_slots;  // of the first slot that is empty or the tag's
+      for (std::uint32_t back = Pieces::unit_slots; back-- > 0;) {
+        const tag_type here = team.read(parts.tag[parts.slot(sector, back)]);
+        if (here != empty && here != tag) continue;
+        s = back;
+        seen = here;
+      }
+      if (s == Pieces::unit_slots) return detail::claim::full;
+      const std::uint32_t slot = parts.slot(sector, s);
+      if (seen == empty) seen = team.compare_exchange(parts.tag[slot], empty, tag);
+      if (seen != empty && seen != tag) continue;
+      if constexpr (has_values) {
+        if (i < team.read(parts.value[slot].owner)) team.fetch_min(parts.value[slot].owner, i);
+      }
+      if (seen == tag) return detail::claim::duplicate;
+      team.fetch_add(parts.count[sector], 1u);
+      return detail::claim::made;
+    }
+  }
+
   /// Returns false if there are too many distinct keys.
   template <class Team, class Pieces>
   ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const Items& items,
                                 std::uint64_t count, const Pieces& parts) const {
     using tag_type = typename Pieces::tag_type;
     constexpr auto empty = static_cast<tag_type>(Pieces::format.empty_tag());
+    const std::uint32_t slots = target.region_sectors_ * Pieces::unit_slots;
     clear(team, region, parts);
-    detail::for_each_of(team, target.region_sectors_ * Pieces::unit_slots,
-                        [&](std::uint32_t s) { parts.tag[s] = empty; });
-    return detail::claim_each(team, count, parts.placed, [&](std::uint32_t i) {
-      auto cursor = home<Pieces>(items[i].key, region);
-      for (std::uint32_t t = 0; t < target.tries_; ++t) {
-        const auto tag = static_cast<tag_type>(cursor.tag);
-        ROOST_ROLLED
-        for (std::uint32_t s = 0; s < Pieces::unit_slots; ++s) {
-          const std::uint32_t slot = parts.slot(cursor.sector, s);
-          const tag_type before = team.compare_exchange(parts.tag[slot], empty, tag);
-          if (before == tag) return detail::claim::duplicate;
-          if (before != empty) continue;
-          team.fetch_add(parts.count[cursor.sector], 1u);
-          if constexpr (table_type::value_bytes != 0) parts.value[slot] = items[i].value;
-          return detail::claim::made;
-        }
-        pass(team, parts, cursor);
-        cursor.next(*this);
-      }
-      return claim_stash(team, parts.stash, items, i);
+    detail::for_each_of(team, slots, [&](std::uint32_t s) {
+      parts.tag[s] = empty;
+      if constexpr (has_values) parts.value[s].owner = detail::no_owner;
     });
+    if (team.rank() == 0) *parts.placed = 0;
+    const bool fit =
+        detail::claim_each(team, items, count, parts.placed, [&](std::uint32_t i, const Key& key) {
+          auto cursor = home<Pieces>(key, region);
+          for (std::uint32_t t = 0; t < target.tries_; ++t) {
+            const detail::claim outcome =
+                claim_in(team, parts, cursor.sector, static_cast<tag_type>(cursor.tag), i);
+            if (outcome != detail::claim::full) return outcome;
+            pass(team, parts, cursor);
+            cursor.next(*this);
+          }
+          return claim_stash(team, parts.stash, items, i);
+        });
+    if constexpr (has_values) {
+      detail::for_each_of(team, slots, [&](std::uint32_t s) {
+        const std::uint32_t owner = parts.value[s].owner;
+        if (owner != detail::no_owner) parts.value[s].value = items[owner].value;
+      });
+      team.sync();
+    }
+    return fit;
   }
 
   /// Writes the region; false if `twice`, or if two pairs of a sector have the same tag (which claims
@@ -285,11 +325,11 @@ struct compact::builder {
               detail::put_bits(out.word, s * f.stride, f.tag_bits, tag[s]);
             }
           }
-          if constexpr (table_type::value_bytes != 0) {
+          if constexpr (has_values) {
             ROOST_UNROLL
             for (int s = 0; s < f.slots; ++s) {
               const auto slot = static_cast<std::uint32_t>(s);
-              const Value mine = slot < n ? parts.value[parts.slot(number, slot)] : Value{};
+              const Value mine = slot < n ? parts.value[parts.slot(number, slot)].value : Value{};
               memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine,
                      sizeof(Value));
             }

@@ -34,14 +34,15 @@ struct unit_fill {
 
   std::uint64_t units() const { return std::uint64_t{regions} * table.region_units(); }
 
-  /// Adds the number of keys to `counts` or, if there are too many, an overfull region. First tries as if all
-  /// keys were distinct; if they are not, inserts item by item, so that the first item of a key wins.
-  void run(build_counts& counts) const {
+  /// Adds what was built to the counts of `to`. First tries as if all keys were distinct; if they are not,
+  /// inserts item by item, so that the first item of a key wins.
+  template <class To>
+  void run(const To& to) const {
     std::uint64_t placed = failed;
-    run_on_host(table, [self = *this, &placed](auto format) {
-      placed = self.count_in(format) ? self.count : self.insert_each(format);
+    run_on_host(table, [self = *this, &placed, expected = to.copies == on_copies::keep_first](auto format) {
+      placed = !expected && self.count_in(format) ? self.count : self.insert_each(format);
     });
-    add_to(counts, placed != failed, placed);
+    to.add(placed != failed, placed, count);
   }
 
  private:
@@ -101,7 +102,7 @@ struct build_unparted {
   template <class Team>
   void operator()(const Team&, std::size_t, std::byte* memory) const {
     scratch_memory all(memory);  // scratch_of would be for GPUs, too
-    scratch(all).run(*counts);
+    scratch(all).run(region_items<typename Table::item>{.counts = counts});
   }
 };
 
@@ -117,17 +118,17 @@ struct fill_units {
   }
   template <class Team>
   void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    if (source.lack_some()) return;
+    if (source.stopped()) return;
     const auto region = static_cast<std::uint32_t>(source.from + index);
     const std::uint64_t count = source.count(region);
-    if (count > no_owner) return add_to(*source.counts, false, 0);
+    if (count > no_owner) return source.add(false, 0, count);
     scratch_memory all(memory);
     auto [units, fill] = scratch(all);
     fill.table = table.with_region_at(region, units);
     fill.items = source.first(region);
     fill.count = static_cast<std::uint32_t>(count);
     fill.first = region;
-    fill.run(*source.counts);
+    fill.run(source);
     write_out(team, units, table.region_units(), table.region_begin(region));
   }
 };

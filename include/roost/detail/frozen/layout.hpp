@@ -15,7 +15,8 @@
 //   table      memory of bytes_of(plan) bytes as a ref. `lookups` makes find() of its steps: see probe.hpp.
 //   builder    a kernel: team `index` builds a region from its pairs (region_items), mostly by region_build,
 //              and adds to build_counts how many keys have a slot, or that they do not fit. Of copies of a
-//              key any may win: frozen_table finds the first in the input.
+//              key the first of the items wins; where that need not be the first of the input, frozen_table
+//              finds it.
 //   can        what it can do beyond that
 
 namespace roost::detail {
@@ -35,16 +36,9 @@ struct layout_abilities {
 template <class RegionOf = leading_bits>
 struct layout_plan {
   std::uint32_t regions = 0;
-  RegionOf region_of{};               // of a key
-  std::uint64_t room_for_region = 0;  // in a partition with slack; 0: the usual
-  bool tries_slack = true, tries_exact = true;
-
-  /// The room policies to try, in order. Slack first, since it saves a pass over the keys; data that
-  /// overflows it (many copies of few keys) is counted.
-  std::span<const room> rooms() const {
-    static constexpr room both[] = {room::slack, room::exact};
-    return std::span(both).subspan(tries_slack ? 0 : 1, tries_slack + tries_exact);
-  }
+  RegionOf region_of{};                         // of a key
+  std::uint64_t room_for_region = 0;            // in a partition with slack; 0: the usual
+  bool tries_slack = true, tries_exact = true;  // room policies of the partition
 };
 
 /// The inserts of a table on a host: see unit_fill. A unit is a sector or a bucket.

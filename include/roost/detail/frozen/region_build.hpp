@@ -15,18 +15,10 @@ struct build_counts {
   std::uint64_t region_restarts = 0;  // regions that restarted with another seed
   std::uint64_t rounds = 0;           // cuckoo: of the attempts that succeeded, over all regions
   std::uint32_t overflowed = 0;       // the partition overflowed its slack
+  std::uint32_t copies = 0;           // the build has stopped at copies of a key: see on_copies
 
   ROOST_FN bool failed() const { return overfull != 0 || overflowed != 0; }
 };
-
-/// Adds what a team has built: `placed` pairs, or a region that was overfull.
-ROOST_FN void add_to(build_counts& counts, bool built, std::uint64_t placed) {
-  if (built) {
-    fetch_add(counts.placed, placed);
-  } else {
-    fetch_add(counts.overfull, std::uint64_t{1});
-  }
-}
 
 /// The state of a build, in memory of the place.
 struct build_state {
@@ -75,7 +67,7 @@ leading_bits regions_of(leading_bits regions) {
 
 enum class claim { made, duplicate, full };
 
-using table_of_owners = team_table<std::uint32_t, look::exchange, true>;  // numbers of items
+using table_of_owners = team_table<std::uint32_t, look::read, true>;  // numbers of items
 inline constexpr std::uint32_t no_owner = table_of_owners::empty;
 
 /// Where the probing for an item begins, and how long it may be.
@@ -84,15 +76,19 @@ struct probing_of_item {
   std::uint32_t home, steps_most;
 };
 
-/// Claims a slot for item i unless one of its key has one. This is slower than counting, but handles any
-/// number of copies of a key, and keys of any size. on_pass(slot): see team_table.
+/// Claims a slot for item i unless one of its key has one; of copies, the first item has it in the end. This
+/// is slower than counting, but handles any number of copies of a key, and keys of any size. on_pass(slot):
+/// see team_table.
 template <class Team, class Items, class OnPass>
 ROOST_FN claim claim_slot(const Team& team, const probing_of_item& from, const Items& items, std::uint32_t i,
                           const OnPass& on_pass) {
   const auto at = from.table.put(
       team, from.home, i, from.steps_most,
       [&](std::uint32_t other) { return same_key(items[other].key, items[i].key); }, on_pass);
-  return at.full ? claim::full : at.is_new() ? claim::made : claim::duplicate;
+  if (at.full) return claim::full;
+  if (at.is_new()) return claim::made;
+  if (i < at.before) team.fetch_min(from.table.slot[at.slot], i);
+  return claim::duplicate;
 }
 
 /// Keys as pairs with their numbers.
@@ -130,6 +126,13 @@ struct begin_of_several {
   ROOST_FN std::uint64_t operator()(std::size_t region) const { return begins[region * each]; }
 };
 
+/// What a build does about copies of a key.
+enum class on_copies {
+  keep_one,   // any of them
+  stop,       // build_counts::copies is not 0, and the table is not complete
+  keep_first  // of the region's items; there are copies, it seems
+};
+
 /// The input of a region's builder.
 template <class Item, class Items = const Item*>
 struct region_items {
@@ -138,8 +141,19 @@ struct region_items {
   const std::uint64_t* ends;
   build_counts* counts;
   std::size_t from = 0;  // the first region that is built
+  on_copies copies = on_copies::keep_one;
 
-  ROOST_FN bool lack_some() const { return counts->overflowed != 0; }  // then ends may be beyond the items
+  /// Whether the build has failed: if the partition overflowed, ends may be beyond the items.
+  ROOST_FN bool stopped() const { return counts->overflowed + counts->copies != 0; }
+  /// Adds what a team has built of `count` items: `placed` pairs, or a region that was overfull.
+  ROOST_FN void add(bool built, std::uint64_t placed, std::uint64_t count) const {
+    if (!built) {
+      fetch_add(counts->overfull, std::uint64_t{1});
+    } else {
+      fetch_add(counts->placed, placed);
+      if (copies == on_copies::stop && placed != count) fetch_add(counts->copies, 1u);
+    }
+  }
   ROOST_FN Items first(std::size_t region) const { return items + begins[region]; }
   ROOST_FN std::uint64_t count(std::size_t region) const { return ends[region] - begins[region]; }
 };
@@ -187,14 +201,14 @@ class region_build {
 
   ROOST_FN void run() const {
     bool twice = false;  // this worker has seen a duplicate key
-    bool good =
-        count_ <= my_.slots && count_in(twice) && layout_.seal(team_, region_, items_, my_, twice, true);
+    bool good = layout_.source.copies != on_copies::keep_first && count_ <= my_.slots && count_in(twice) &&
+                layout_.seal(team_, region_, items_, my_, twice, true);
     std::uint64_t placed = count_;
     if (!good) {
       good = place_by_claims();
       placed = *my_.placed;
     }
-    if (team_.rank() == 0) add_to(*layout_.source.counts, good, placed);
+    if (team_.rank() == 0) layout_.source.add(good, placed, count_);
   }
 
  private:
@@ -260,19 +274,28 @@ class region_build {
   std::uint64_t count_;
 };
 
-/// Calls claim_item(i) for every item of a region, and counts the successful claims. False if some item found
-/// no slot.
-template <class Team, class ClaimItem>
-ROOST_FN bool claim_each(const Team& team, std::uint64_t count, std::uint32_t* all_placed,
+/// Calls claim_item(i, items[i].key) for every item, and adds the number of successful claims to *all_placed,
+/// which one worker may set just before. False if some item found no slot. Neighbours begin each item
+/// together, since some take longer than others.
+template <class Team, class Items, class ClaimItem>
+ROOST_FN bool claim_each(const Team& team, const Items& items, std::uint64_t count, std::uint32_t* all_placed,
                          const ClaimItem& claim_item) {
-  if (team.rank() == 0) *all_placed = 0;
   team.sync();
   std::uint32_t placed = 0;
   bool full = count >= no_owner;  // items have 32-bit numbers here
-  for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
-    const claim outcome = claim_item(static_cast<std::uint32_t>(i));
-    placed += outcome == claim::made;
-    full = outcome == claim::full;
+  auto i = static_cast<std::uint64_t>(team.rank());
+  std::remove_cvref_t<decltype(items[i].key)> next{};
+  if (i < count) next = items[i].key;
+  ROOST_ROLLED
+  for (std::uint64_t first = 0; first < count; first += Team::size, i += Team::size) {
+    const auto key = next;
+    if (i + Team::size < count) next = items[i + Team::size].key;  // on its way meanwhile
+    if (i < count && !full) {
+      const claim outcome = claim_item(static_cast<std::uint32_t>(i), key);
+      placed += outcome == claim::made;
+      full = outcome == claim::full;
+    }
+    team.sync_near();
   }
   if (placed != 0) team.fetch_add(*all_placed, placed);
   return !team.any(full);

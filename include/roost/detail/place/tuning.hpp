@@ -54,6 +54,7 @@ struct build_tuning<cuda> {
   static constexpr int teams_at_once = 4;
   static constexpr int compact_teams_at_once(std::size_t pair_bytes) { return pair_bytes == 8 ? 4 : 3; }
   static constexpr int held = 4;                         // items that a worker reads ahead
+  static constexpr std::size_t sampled_least = 1 << 24;  // pairs that are searched for copies first
   static constexpr std::size_t region_bytes = 40 << 10;  // of slots: five teams at once
   static constexpr std::size_t region_bytes_most = 200 << 10;
   // Tables that are built in one launch, and how many pairs a team partitions at once then.
@@ -69,6 +70,7 @@ struct build_tuning<host> {
   static constexpr std::size_t bucket_bytes = 64;  // a line
   static constexpr int sector_slots = 8;
   static constexpr int held = 16;
+  static constexpr std::size_t sampled_least = 1 << 20;
   static constexpr std::size_t region_bytes = 240 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
   static constexpr std::size_t compact_region_bytes(double) { return 160 << 10; }
