@@ -68,6 +68,7 @@ const std::map<std::string, std::vector<std::string>> operations_of_tables{
     {"frozen_multimap", {"group", "count_hit", "count_half", "count_miss", "retrieve"}},
     {"two_way_index", {"group"}},
     {"group_by", {"group"}},
+    {"map_of_copies", {"group"}},
     {"sorted_groups", {"group"}},
     {"std_unordered_multimap", {"group"}},
     {"sharded_multimap", {"group", "count_hit"}},

@@ -114,6 +114,21 @@ struct wrong_found_list {
   }
 };
 
+/// 1 for a pair whose key has another value in the map than that of its first pair, which is its number.
+template <class Ref, class Key>
+struct wrong_first {
+  Ref map;
+  copied_key<Key> key;
+  ROOST_FN std::size_t first(const Key& of) const {
+    const auto found = map.find(of);
+    return found ? static_cast<std::size_t>(*found) : key.n;
+  }
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::size_t j = first(key(i));
+    return j > i || !same_key(key(j), key(i)) || first(key(j)) != j;
+  }
+};
+
 /// Keys of pairs, or keys that no pair has, in the proportion of hits_of_64() for the operation.
 template <class Key>
 struct fill_asked {
@@ -257,11 +272,12 @@ class groups_measurement {
   static constexpr const char* multimap_name = "frozen_multimap";
   static constexpr const char* index_name = "two_way_index";
   static constexpr const char* sums_name = "group_by";
+  static constexpr const char* map_name = "map_of_copies";
   static constexpr const char* sorted_name = "sorted_groups";
   static constexpr const char* std_name = "std_unordered_multimap";
   static constexpr std::array<const char*, 3> counts{"count_hit", "count_half", "count_miss"};
-  static constexpr std::array<const char*, 5> tables{multimap_name, index_name, sums_name, sorted_name,
-                                                     std_name};
+  static constexpr std::array<const char*, 6> tables{multimap_name, index_name,  sums_name,
+                                                     map_name,      sorted_name, std_name};
 
   static bool is_asked(const settings& options) {
     const auto asks = [&](const char* name, const char* op) {
@@ -296,6 +312,7 @@ class groups_measurement {
       for (const index_order order : {index_order::any, index_order::first_occurrence}) measure_index(order);
     }
     if (options_.wants(sums_name)) measure_sums();
+    if (options_.wants(map_name)) measure_map();
     if (options_.wants(sorted_name)) {
       std::optional<sorted_groups<Place, Key, Value>> groups;
       const row line =
@@ -430,6 +447,19 @@ class groups_measurement {
                ? n_
                : place_.sum(different_, wrong_unique_key<index_ref, Key>{index->ref(), unique_keys->data(),
                                                                          seen_.data(), in_order}));
+  }
+
+  /// A frozen_map, which keeps the first pair of each key.
+  void measure_map() {
+    std::optional<frozen_map<Key, Value, Place>> map;
+    row line = built(map_name, "group", n_, map, [&] { map.emplace(place_, all_keys(), all_values()); });
+    line.bytes = map->bytes();
+    line.scratch_bytes = map->statistics().scratch_bytes;
+    line.load_factor = map->load_factor();
+    const auto ref = map->ref();
+    report(line, map->size() != different_
+                     ? n_
+                     : place_.sum(n_, wrong_first<std::remove_const_t<decltype(ref)>, Key>{ref, key_}));
   }
 
   /// Sums and counts; then also minimum and maximum.

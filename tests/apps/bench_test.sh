@@ -159,7 +159,7 @@ refused "voxels" bench --voxels cheese
 refused "channels" bench --channels 0
 
 # Without --ops, what the tables do.
-for table in partition partition_stable kernel_map sparse_conv frozen_multimap two_way_index group_by sorted_groups std_unordered_multimap; do
+for table in partition partition_stable kernel_map sparse_conv frozen_multimap two_way_index group_by map_of_copies sorted_groups std_unordered_multimap; do
   [[ $(ok_rows --log2n 8 --table $table --voxels shell --channels 4 --reps 1) -gt 0 && ! -s stderr ]] || fail "$table without --ops: $(cat stdout stderr)"
 done
 for table in sharded_multimap sharded_join sharded_map; do
