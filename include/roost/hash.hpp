@@ -152,19 +152,24 @@ ROOST_FN bool same_key(const Key& a, const Key& b) {
   }
 }
 
-/// A strict total order of keys by their bytes. For integers it is the order of their unsigned values.
+/// A strict total order of keys by their bytes. For integers it is the order of their unsigned values, and
+/// longer keys are compared word by word, without branches.
 template <class Key>
 ROOST_FN bool key_less(const Key& a, const Key& b) {
   if constexpr (sizeof(Key) <= 8) {
     return key_bits(a) < key_bits(b);
   } else {
-    unsigned char a_bytes[sizeof(Key)], b_bytes[sizeof(Key)];
-    std::memcpy(a_bytes, &a, sizeof(Key));
-    std::memcpy(b_bytes, &b, sizeof(Key));
-    for (std::size_t i = 0; i < sizeof(Key); ++i) {
-      if (a_bytes[i] != b_bytes[i]) return a_bytes[i] < b_bytes[i];
-    }
-    return false;
+    using word = std::conditional_t<sizeof(Key) % 8 == 0, std::uint64_t,
+                                    std::conditional_t<sizeof(Key) % 4 == 0, std::uint32_t, unsigned char>>;
+    constexpr int words = sizeof(Key) / sizeof(word);
+    word a_words[words], b_words[words];
+    std::memcpy(a_words, &a, sizeof(Key));
+    std::memcpy(b_words, &b, sizeof(Key));
+    bool less = false;
+    ROOST_UNROLL
+    for (int i = 0; i < words; ++i)
+      less = (a_words[i] < b_words[i]) | ((a_words[i] == b_words[i]) & less);  // the last word decides first
+    return less;
   }
 }
 

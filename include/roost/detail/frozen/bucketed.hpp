@@ -248,6 +248,12 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     if constexpr (on_host && sizeof(Key) == 4) {
       return detail::first_of(detail::equal_lanes<32, bucket_slots>(keys.key, key_bits(key), ~0u));
     }
+#if ROOST_LANES
+    if constexpr (on_host && sizeof(Key) == 8)
+      return detail::first_of(detail::equal_halves<bucket_slots>(keys.key, key_bits(key), ~std::uint64_t{0}));
+    if constexpr (on_host && sizeof(Key) == 16)
+      return detail::first_of(detail::equal_quads<bucket_slots>(keys.key, &key));
+#endif
     int slot = -1;
     ROOST_UNROLL
     for (int s = 0; s < bucket_slots; ++s) {

@@ -490,6 +490,8 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 #if ROOST_LANES
     } else if constexpr (on_host && f.by_wide_lanes() && detail::is_wide<Format>) {
       return detail::equal_long_lanes<f.slots>(here.word, tag, f.empty_tag());
+    } else if constexpr (on_host && f.by_wide_lanes()) {
+      return detail::equal_halves<f.slots>(here.word, tag, f.empty_tag());
 #endif
     } else if constexpr (f.by_bits()) {
       std::uint32_t others = 0;

@@ -83,7 +83,39 @@ ROOST_WIDE_FN inline std::uint32_t equal_wide_lanes(const void* numbers, std::ui
   return Count == 8 ? bits : bits & ((1u << Count) - 1);
 }
 
-/// The same for 64 bits.
+/// The same for 64 bits, without AVX2: both halves of a number must be equal.
+template <int Count>
+inline std::uint32_t equal_halves(const void* numbers, std::uint64_t wanted, std::uint64_t care) {
+  const __m128i all = _mm_set1_epi64x(static_cast<long long>(wanted)),
+                bits = _mm_set1_epi64x(static_cast<long long>(care));
+  const auto equal = [&](int i) {
+    const __m128i here = _mm_load_si128(static_cast<const __m128i*>(numbers) + i);
+    return _mm_castsi128_ps(_mm_cmpeq_epi32(_mm_and_si128(here, bits), all));
+  };
+  std::uint32_t mask = 0;
+  ROOST_UNROLL
+  for (int i = 0; i < (Count + 3) / 4; ++i) {
+    const __m128 first = equal(2 * i), second = equal(2 * i + 1);
+    const __m128 both = _mm_and_ps(_mm_shuffle_ps(first, second, 0x88), _mm_shuffle_ps(first, second, 0xdd));
+    mask |= static_cast<std::uint32_t>(_mm_movemask_ps(both)) << 4 * i;
+  }
+  return Count % 4 == 0 ? mask : mask & ((1u << Count) - 1);
+}
+
+/// A bit for each of `Count` keys of 16 bytes that is equal to one.
+template <int Count>
+inline std::uint32_t equal_quads(const void* keys, const void* wanted) {
+  const __m128i one = _mm_loadu_si128(static_cast<const __m128i*>(wanted));
+  std::uint32_t mask = 0;
+  ROOST_UNROLL
+  for (int i = 0; i < Count; ++i) {
+    const __m128i here = _mm_loadu_si128(static_cast<const __m128i*>(keys) + i);
+    mask |= std::uint32_t{_mm_movemask_epi8(_mm_cmpeq_epi8(here, one)) == 0xffff} << i;
+  }
+  return mask;
+}
+
+/// The same as equal_halves with AVX2.
 template <int Count>
 ROOST_WIDE_FN inline std::uint32_t equal_long_lanes(const void* numbers, std::uint64_t wanted,
                                                     std::uint64_t care) {

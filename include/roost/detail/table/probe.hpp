@@ -61,9 +61,9 @@ concept has_steps_in = requires(const Table& table, const typename Table::key_ty
 template <class Table>
 concept has_steps = requires(const Table& table, const typename Table::key_type& key) { table.start(key); };
 
-/// Looks up one key.
+/// Looks up one key, for loops over many keys.
 template <class Table, class Format>
-ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename Table::key_type& key) {
+ROOST_FN hit_in<Table> probe_inline(const Table& table, Format format, const typename Table::key_type& key) {
   hit_in<Table> hit;
   auto cursor = table.start(key);
   table.read(format, cursor);
@@ -75,6 +75,32 @@ ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename T
     if (!table.goes_on(format, cursor, hit)) return hit;
     table.read(format, cursor);
   }
+}
+
+/// The same, if a first step did not end the lookup.
+template <class Table, class Format>
+ROOST_RARE_FN hit_in<Table> probe_again(const Table& table, Format format,
+                                        const typename Table::key_type& key) {
+  return probe_inline(table, format, key);
+}
+
+/// Looks up one key. Where most lookups take one step, a host has the others in a function of their own: so
+/// fewer instructions are between two reads of memory, and more reads are in flight.
+template <class Table, class Format>
+ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename Table::key_type& key) {
+#if !ROOST_ON_DEVICE
+  if constexpr (Table::drivers.defers) {
+    hit_in<Table> hit;
+    auto cursor = table.start(key);
+    table.read(format, cursor);
+    if (const int slot = table.match(format, cursor); slot >= 0) {
+      table.take(format, cursor, slot, hit);
+      return hit;
+    }
+    return table.passed(format, cursor) ? probe_again(table, format, key) : hit;
+  }
+#endif
+  return probe_inline(table, format, key);
 }
 template <class Table>
 ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type& key) {
@@ -175,7 +201,7 @@ ROOST_FN void probe_deferred(const Table& table, Format format, const query_tile
       if (far & passed) fetch_second(table, format, key);
     }
   }
-  for (const auto* d = deferred; d != next; ++d) put(first + d->number, probe(table, format, d->key));
+  for (const auto* d = deferred; d != next; ++d) put(first + d->number, probe_inline(table, format, d->key));
 }
 
 }  // namespace roost::detail
