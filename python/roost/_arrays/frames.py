@@ -63,9 +63,10 @@ class Rows:
 
     @functools.cached_property
     def polars(self):
+        """In the type in which polars takes rows without looking at them first."""
         polars = sys.modules["polars"]
-        rows = polars.Series(self.numbers, dtype=polars.Int64)
-        return rows if self.missing is None else rows.set(rows < 0, None)
+        rows = polars.Series(self.numbers)
+        return (rows if self.missing is None else rows.set(rows < 0, None)).cast(polars.get_index_type())
 
 
 def _arrow_of(column):
@@ -215,7 +216,7 @@ class Polars:
             return column
         if rows.missing is not None and not len(column):
             return column.extend_constant(None, len(rows))
-        return column.gather(rows.polars)
+        return column[rows.polars]  # a fifth of the time of `gather`, which is a query
 
     @staticmethod
     def like(values, there, column):
