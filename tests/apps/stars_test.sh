@@ -237,6 +237,13 @@ done
 [[ $? -eq 0 && $(cat stderr) == "roost: sun.csv: left out 4 stars without a position or a magnitude" ]] || fail "sun.csv: $(cat stdout stderr)"
 cmp -s good.sky host.sky || fail "sun.csv: another database"
 
+# A database of roost 0.2.0, of 140 stars.
+gzip -dc "$root/tests/files/0.2.0/sky.stars.gz" >old.sky
+for place in "${places[@]}"; do
+  "$roost" stars solve old.sky "$root/tests/files/0.2.0/field.csv" --size 1024x768 --format csv --place "$place" >stdout 2>stderr
+  [[ $(tail -1 stdout) == field,120.00000,30.00000,10.0000,50.99999,9,* ]] || fail "a database of 0.2.0 on $place: $(cat stdout stderr)"
+done
+
 # Bad databases and fields.
 head -c 100000 host.sky >cut.sky
 { head -c 16 host.sky; printf '\2'; tail -c +18 host.sky; } >other.sky

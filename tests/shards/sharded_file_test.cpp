@@ -67,6 +67,17 @@ TEST_F(sharded_file, comes_back_on_other_shards) {
   EXPECT_TRUE((roost::load_sharded_map<u32, u32>(shards, folder_ / "none").empty()));
 }
 
+TEST_F(sharded_file, of_roost_0_2_0_is_read) {
+  const auto keys = from_numbers<u32>(multiples(100, 7));
+  const fs::path there = fs::path(ROOST_TEST_FILES) / "0.2.0" / "sharded";
+  if (std::getenv("ROOST_WRITE_TEST_FILES") != nullptr) roost::save(test_shards(2), made(2, keys), there);
+  for (const std::size_t shards : {1, 2, 3}) {
+    const auto map = roost::load_sharded_map<u32, u32>(test_shards(shards), there);
+    expect_pairs(map, shards, keys);
+    EXPECT_EQ(map.build_options().load_factor, 0.6);
+  }
+}
+
 TEST_F(sharded_file, replaces_the_table_that_was_there) {
   const auto keys = from_numbers<u32>(multiples(100, 7)), others = from_numbers<u32>(multiples(50, 3));
   roost::save(test_shards(3), made(3, keys), folder_);

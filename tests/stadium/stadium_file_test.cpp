@@ -385,6 +385,21 @@ TEST(stadium_files, keep_a_text_that_names_the_types) {
   }
 }
 
+TEST(stadium_files, of_roost_0_2_0_are_read) {
+  const auto keys = from_numbers<u32>(multiples(300, 7));
+  const auto values = from_numbers<u64>(multiples(300, u64{1} << 40, 5));
+  const fs::path file = fs::path(ROOST_TEST_FILES) / "0.2.0" / "map.stadium";
+  if (std::getenv("ROOST_WRITE_TEST_FILES") != nullptr) {
+    const roost::host cpu(1);
+    roost::save(cpu, made<roost::stadium_map<u32, u64, roost::host>>(cpu, keys, values), file, "u32 to u64");
+  }
+  std::string types;
+  const auto map = roost::load_stadium_map<u32, u64>(test_place(), file, roost::residence::automatic,
+                                                     ~std::size_t{0}, &types);
+  EXPECT_EQ(types, "u32 to u64");
+  expect_pairs(test_place(), map, keys, values);
+}
+
 TEST(stadium_files, of_heads_that_make_no_sense_are_refused) {
   struct number {
     std::size_t at, bytes;
