@@ -91,6 +91,10 @@ class host_memory_pool : public std::pmr::memory_resource {
   /// Returns memory that no table uses to the system.
   void trim();
 
+  /// Whether so many bytes can be had now; returns the unused memory to the system if they could not without.
+  /// The system grants more, and kills a process that uses it. (Amounts below 1 GiB are not compared.)
+  bool has_room(std::size_t bytes);
+
  private:
   static constexpr std::size_t big = std::size_t{2} << 20;
   struct piece {

@@ -1,3 +1,4 @@
+#include <roost/join.hpp>
 #include <roost/stadium/stadium_map.hpp>
 
 #include "support/keys.hpp"
@@ -106,6 +107,24 @@ TEST(large_table, compact_of_more_slots_than_32_bits_count) {
 }
 TEST(large_table, bucketed_of_more_slots_than_32_bits_count) {
   check_large_set<u32, roost::bucketed>(u64{1} << 28, 0.06, 21);
+}
+
+struct product_of_rows {
+  const u32* left;
+  const u32* right;
+  ROOST_FN u64 operator()(std::size_t i) const { return (u64{left[i]} + 1) * (right[i] + 1); }
+};
+
+// Each row with each: the sum of their products is the square of the sum of all rows.
+TEST(large_table, join_of_more_pairs_than_31_bits_count) {
+  constexpr u64 n = 47000, sum = n * (n + 1) / 2;
+  const double free = static_cast<double>(free_bytes()) / 0x1p30;
+  if (sanitized || free < 19) GTEST_SKIP() << "needs 19 GiB, " << free << " are free";
+  const place_type place = plain_place();
+  const auto keys = roost::copy_to(place, std::vector<u64>(n, 5));
+  const auto pairs = roost::inner_join(place, keys, keys);
+  ASSERT_EQ(pairs.left.size(), n * n);
+  EXPECT_EQ(place.sum(n * n, product_of_rows{pairs.left.data(), pairs.right.data()}), sum * sum);
 }
 
 // Keys of 8 bytes; there are no more of 4.

@@ -87,6 +87,7 @@ inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignm
     }
   }
   auto node = fresh.extract(nullptr);
+  if (!has_room(bytes)) throw std::bad_alloc();
   try {
     node.key() = upstream_->allocate(bytes, alignment);
   } catch (const std::bad_alloc&) {
@@ -133,6 +134,12 @@ inline void host_memory_pool::trim() {
   static_cast<void>(scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr));
 }
 
+inline bool host_memory_pool::has_room(std::size_t bytes) {
+  if (detail::host_has_room(bytes)) return true;
+  trim();
+  return detail::host_has_room(bytes);
+}
+
 inline std::pmr::memory_resource* host::default_memory() {
 #if ROOST_ASAN || ROOST_TSAN
   return std::pmr::new_delete_resource();  // the one that the sanitizers watch
@@ -143,15 +150,18 @@ inline std::pmr::memory_resource* host::default_memory() {
 
 inline void host::expect_room(std::size_t bytes) const {
   const bool of_system = memory_ == default_memory() || memory_ == std::pmr::new_delete_resource();
-  if (!of_system || bytes <= detail::bytes_of_host()) return;
+  if (!of_system) return;
+  const std::size_t all = detail::bytes_of_host();
+  if (bytes <= all && host_memory_pool::instance().has_room(bytes)) return;
   detail::raise<out_of_memory>(
-      {"roost::host: no memory for ", bytes, " bytes, ", detail::bytes_of_host(),
-       " are all that this process can have; use fewer keys or a higher load factor, or give "
-       "the place a memory resource that has more"});
+      {"roost::host: no memory for ", bytes, " bytes, ",
+       bytes <= all ? detail::bytes_available_on_host() : all,
+       bytes <= all ? " are available" : " are all that this process can have",
+       "; use fewer keys or a higher load factor, or give the place a memory resource that has more"});
 }
 
 inline void* host::allocate(std::size_t bytes) const {
-  expect_room(bytes);
+  if (bytes > detail::bytes_of_host()) expect_room(bytes);
   try {
     void* const memory = memory_->allocate(bytes, alignment(bytes));
 #if defined(__linux__)

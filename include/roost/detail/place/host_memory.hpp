@@ -108,4 +108,12 @@ inline std::size_t bytes_available_on_host(const std::string& root = "") {
   return most;
 }
 
+/// Whether so much can be had now. Small amounts always can, so that their allocations read no files.
+inline bool host_has_room(std::size_t bytes) {
+  if (bytes < std::size_t{1} << 30) return true;
+  const std::size_t available = bytes_available_on_host(), swap = sum_behind("/proc/meminfo", {"SwapFree:"})
+                                                                  << 10;
+  return bytes <= available || bytes - available <= swap;
+}
+
 }  // namespace roost::detail
