@@ -1,4 +1,7 @@
-"""Files and pickles of earlier versions, which this one reads. ROOST_WRITE_TEST_FILES=1 writes those of today."""
+"""Files and pickles of earlier versions, which this one reads.
+
+ROOST_WRITE_TEST_FILES=1 writes those of this version.
+"""
 
 import os
 import pathlib
