@@ -17,7 +17,7 @@ namespace detail {
 inline std::uint64_t with_slack(double mean, std::uint64_t most, double copies = 1) {
   const double room = std::ceil(mean + 6 * std::sqrt(mean * copies) + 8);
   const auto rounded = (static_cast<std::uint64_t>(room) + 15) / 16 * 16;
-  return smaller<std::uint64_t>(rounded, (most + 15) / 16 * 16);
+  return smaller<std::uint64_t>(rounded, (larger<std::uint64_t>(most, 1) + 15) / 16 * 16);  // never 0
 }
 
 /// The number of copies for which with_slack leaves an eighth more than `mean`, or 1.
