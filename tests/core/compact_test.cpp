@@ -1,3 +1,6 @@
+#include <array>
+#include <random>
+
 #include "support/tables_bodies.hpp"
 
 // Layout compact: sectors of remainders. The rules that hold for every layout are checked where those are;
@@ -99,7 +102,26 @@ void expect_equal_long_lanes() {
     const u64 wanted = random() % 3 << 31, care = ~u64{0} >> 2;
     u32 expected = 0;
     for (int i = 0; i < Count; ++i) expected |= u32{(numbers[i] & care) == wanted} << i;
-    ASSERT_EQ(roost::detail::equal_long_lanes<Count>(numbers, wanted, care), expected);
+    ASSERT_EQ(roost::detail::equal_halves<Count>(numbers, wanted, care), expected);
+    if (__builtin_cpu_supports("avx2")) {
+      ASSERT_EQ(roost::detail::equal_long_lanes<Count>(numbers, wanted, care), expected);
+    }
+  }
+}
+
+template <int Count>
+void expect_equal_quads() {
+  std::array<unsigned char, 16> wanted{}, keys[Count];
+  std::mt19937_64 random(Count);
+  for (int round = 0; round < 2000; ++round) {
+    for (auto& byte : wanted) byte = static_cast<unsigned char>(random());
+    u32 expected = 0;
+    for (int i = 0; i < Count; ++i) {
+      keys[i] = wanted;
+      if (random() % 3 == 0) keys[i][random() % 16] ^= static_cast<unsigned char>(1u << random() % 8);
+      expected |= u32{keys[i] == wanted} << i;
+    }
+    ASSERT_EQ(roost::detail::equal_quads<Count>(keys, wanted.data()), expected);
   }
 }
 #endif
@@ -116,7 +138,8 @@ TEST(compact, numbers_are_compared_side_by_side) {
   expect_equal_lanes<16, 15, 1>();
   expect_equal_lanes<16, 16, 1>();
 #if ROOST_LANES
-  if (!__builtin_cpu_supports("avx2")) return;
+  expect_equal_quads<4>();
+  expect_equal_quads<8>();
   expect_equal_long_lanes<2>();
   expect_equal_long_lanes<4>();
   expect_equal_long_lanes<5>();
