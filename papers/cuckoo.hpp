@@ -251,7 +251,7 @@ struct cuckoo::builder {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region_index, std::byte* memory) const {
-    if (source.stopped()) return;
+    if (source.stopped(team)) return;
     detail::scratch_memory all(memory);
     const pieces parts = scratch(all);
     const auto region = static_cast<std::uint32_t>(region_index);

@@ -139,8 +139,8 @@ refused "bodies" bench --bodies moon
 refused "budget" bench --budget much
 
 # Keys that come several times: tables that group, and sums, beside sorting and the standard library's map.
-[[ $(ok_rows --log2n 0,5,14,18 --ops group --copies 1,8,zipf,half --reps 1) -eq 165 ]] || fail "groups: $(cat stdout stderr)"
-[[ $(ok_rows --log2n 19 --ops group --copies half --reps 1) -eq 11 ]] ||
+[[ $(ok_rows --log2n 0,5,14,18 --ops group --copies 1,8,zipf,half --reps 1) -eq 180 ]] || fail "groups: $(cat stdout stderr)"
+[[ $(ok_rows --log2n 19 --ops group --copies half --reps 1) -eq 12 ]] ||
   fail "a crowded region: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 14 --key-bits 64 --value-bits 64 --ops count_hit,count_half,count_miss,retrieve,join --copies 1,8 --reps 1) -eq 10 ]] || fail "matches: $(cat stdout stderr)"
 refused "--copies '0'" bench --copies 0

@@ -432,12 +432,12 @@ TEST(place, host_refuses_more_memory_than_the_machine_has) {
     const roost::array<char, roost::host> some(place, 100 << 20);
     EXPECT_EQ(some.size(), 100u << 20);
   }
-  const roost::host some(1);
+  const roost::host usual(1);
   const std::size_t too_much = roost::detail::bytes_available_on_host() / 8 * 9 + (std::size_t{2} << 30);
   if (too_much < all && !roost::detail::host_has_room(too_much))  // else there is swap
-    expect_error<roost::out_of_memory>([&] { some.expect_room(too_much); },
+    expect_error<roost::out_of_memory>([&] { usual.expect_room(too_much); },
                                        {std::to_string(too_much) + " bytes", "are available"});
-  EXPECT_NO_THROW(some.expect_room(std::size_t{1} << 20));
+  EXPECT_NO_THROW(usual.expect_room(std::size_t{1} << 20));
   boundless_memory boundless;
   const roost::host place(1, &boundless);
   void* const all_of_it = boundless_memory::at(std::uintptr_t{2} << 20);

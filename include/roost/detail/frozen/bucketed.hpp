@@ -344,7 +344,7 @@ struct bucketed::builder {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const std::size_t region = source.from + index;
-    if (source.stopped()) return;
+    if (source.stopped(team)) return;
     const pieces parts = detail::scratch_of(*this, memory);
     detail::region_build(team, *this, region, parts).run();
   }

@@ -68,7 +68,7 @@ struct compact::builder {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const std::size_t region = source.from + index;
-    if (source.stopped()) return;
+    if (source.stopped(team)) return;
     with_format([&](auto format) {
       detail::scratch_memory all(memory);
       const auto parts = take<decltype(format)>(all);

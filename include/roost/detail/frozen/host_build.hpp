@@ -102,7 +102,9 @@ struct build_unparted {
   template <class Team>
   void operator()(const Team&, std::size_t, std::byte* memory) const {
     scratch_memory all(memory);  // scratch_of would be for GPUs, too
-    scratch(all).run(region_items<typename Table::item>{.counts = counts});
+    region_items<typename Table::item> to;
+    to.counts = counts;
+    scratch(all).run(to);
   }
 };
 
@@ -118,7 +120,7 @@ struct fill_units {
   }
   template <class Team>
   void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    if (source.stopped()) return;
+    if (source.stopped(team)) return;
     const auto region = static_cast<std::uint32_t>(source.from + index);
     const std::uint64_t count = source.count(region);
     if (count > no_owner) return source.add(false, 0, count);

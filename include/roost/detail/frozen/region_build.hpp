@@ -136,15 +136,20 @@ enum class on_copies {
 /// The input of a region's builder.
 template <class Item, class Items = const Item*>
 struct region_items {
-  Items items;
-  const std::uint64_t* begins;
-  const std::uint64_t* ends;
-  build_counts* counts;
+  Items items{};
+  const std::uint64_t* begins = nullptr;
+  const std::uint64_t* ends = nullptr;
+  build_counts* counts = nullptr;
   std::size_t from = 0;  // the first region that is built
   on_copies copies = on_copies::keep_one;
 
-  /// Whether the build has failed: if the partition overflowed, ends may be beyond the items.
-  ROOST_FN bool stopped() const { return counts->overflowed + counts->copies != 0; }
+  /// Whether the build has failed, for all workers alike: if the partition overflowed, ends may be beyond the
+  /// items; and other teams may be finding copies now.
+  template <class Team>
+  ROOST_FN bool stopped(const Team& team) const {
+    return counts->overflowed != 0 ||
+           (copies == on_copies::stop && team.any(shared_access::load(&counts->copies) != 0));
+  }
   /// Adds what a team has built of `count` items: `placed` pairs, or a region that was overfull.
   ROOST_FN void add(bool built, std::uint64_t placed, std::uint64_t count) const {
     if (!built) {
