@@ -1,6 +1,7 @@
 #pragma once
 
 #include "roost/detail/partition/geometry.hpp"
+#include "roost/detail/place/atomic.hpp"
 #include "roost/detail/table/team_table.hpp"
 #include "roost/partition.hpp"
 
