@@ -273,17 +273,19 @@ class frozen_table {
       };
       return place.template count<build_state>(launch, memory_.state()).counts;
     };
-    const bool direct = comes_in_ranges<Source> || !has_values || unparted(place, table);
     counts sum{};
-    if (plan_.tries_slack) {
-      sum = filled({room::slack, direct ? on_copies::keep_one : on_copies::stop});
-    }
-    if (!plan_.tries_slack || (sum.copies != 0 && sum.overfull == 0) ||
-        (sum.overflowed != 0 && plan_.tries_exact)) {
-      if constexpr (!comes_in_ranges<Source>) sum = filled({room::exact, on_copies::keep_first});
+    if constexpr (comes_in_ranges<Source>) {  // which have their own room, and no copies
+      sum = filled({room::slack, on_copies::keep_one});
+      if (!sum.failed()) most_ = given_ = sum.placed;
+    } else {
+      const bool in_any_order = !has_values || unparted(place, table);
+      if (plan_.tries_slack)
+        sum = filled({room::slack, in_any_order ? on_copies::keep_one : on_copies::stop});
+      if (!plan_.tries_slack || (sum.copies != 0 && sum.overfull == 0) ||
+          (sum.overflowed != 0 && plan_.tries_exact))
+        sum = filled({room::exact, on_copies::keep_first});
     }
     if (sum.failed()) return false;
-    if constexpr (comes_in_ranges<Source>) most_ = given_ = sum.placed;
     take_over(sum);
     return true;
   }

@@ -135,6 +135,7 @@ inline void host_memory_pool::trim() {
 }
 
 inline bool host_memory_pool::has_room(std::size_t bytes) {
+  if (upstream_ != tbb::scalable_memory_resource()) return true;  // it knows what it has
   if (detail::host_has_room(bytes)) return true;
   trim();
   return detail::host_has_room(bytes);
