@@ -61,7 +61,7 @@ class indexed::reader : protected indexed::slots<Place, Key> {
   // As in probing::reader.
   using key_slots::contains, key_slots::prefetch, key_slots::hash_order, key_slots::capacity,
       key_slots::slot_of, key_slots::no_slot, key_slots::probes_of, key_slots::occupied, key_slots::taken,
-      key_slots::key_at;
+      key_slots::key_at, key_slots::expect_alive;
   ROOST_FN Value value_at(std::uint64_t number) const {
     return value_of(one_lane(), key_slots::value_at(number));
   }

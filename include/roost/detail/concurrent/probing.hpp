@@ -397,7 +397,10 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
                                                                      << (8 * sizeof(hash) - log2_sections);
   }
 
-  ROOST_FN cursor_type cursor_of(const Key& key) const { return cursor_of_hash(hash_of(key, plan_.seed)); }
+  ROOST_FN cursor_type cursor_of(const Key& key) const {
+    this->expect_alive();
+    return cursor_of_hash(hash_of(key, plan_.seed));
+  }
   ROOST_FN cursor_type cursor_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);

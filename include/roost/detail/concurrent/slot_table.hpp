@@ -24,22 +24,12 @@ class slot_table {
   using counts = put_counts;
 
   slot_table(const Place& place, std::size_t n, const concurrent_options& chosen)
-      : options_(checked(chosen)),
-        plan_(plan_for(static_cast<double>(n), chosen)),
-        owned_(place, plan_.buckets()) {
-    clear(place);
-  }
+      : slot_table(place, plan_for(static_cast<double>(n), chosen), nullptr, chosen) {}
 
   slot_table(const Place& place, std::span<std::byte> storage, const concurrent_options& chosen)
-      : options_(checked(chosen)),
-        plan_(probing::make_plan_within<Place, Key, Value>(storage.size(), chosen.seed)),
-        borrowed_(reinterpret_cast<bucket*>(storage.data())) {
+      : slot_table(place, probing::make_plan_within<Place, Key, Value>(storage.size(), checked(chosen).seed),
+                   aligned(storage.data()), chosen) {
     options_.grows = false;
-    if (reinterpret_cast<std::uintptr_t>(storage.data()) % alignof(bucket) != 0) {
-      raise<invalid_argument>({"roost::concurrent_map: storage at an address that is no multiple of ",
-                               alignof(bucket), "; align it"});
-    }
-    clear(place);
   }
 
   static std::size_t storage_bytes(std::size_t n, const concurrent_options& options) {
@@ -52,10 +42,10 @@ class slot_table {
     return bytes;
   }
 
-  table_type table() const { return {buckets(), plan_}; }
-  reader_type reader() const { return table(); }
+  const table_type& table() const { return table_; }
+  const reader_type& reader() const { return table_; }
   std::size_t capacity() const { return table().capacity(); }
-  std::size_t bytes() const { return plan_.buckets() * sizeof(bucket); }
+  std::size_t bytes() const { return plan().buckets() * sizeof(bucket); }
 
   double load_factor(const Place& place) const {
     return static_cast<double>(place.sum(capacity(), is_taken<table_type>{table()})) /
@@ -64,6 +54,11 @@ class slot_table {
 
   /// From now on refs may change slots.
   void forget() { most_ = std::nullopt; }
+  /// Refs that were taken before are no longer valid.
+  void end_refs(const Place& place) {
+    life_ = ref_life(place);
+    table_.refer_to(life_);
+  }
 
   void clear(const Place& place) {
     place.fill(buckets(), 0, bytes());  // free slots are zeros
@@ -182,6 +177,23 @@ class slot_table {
     std::size_t live = 0, erased = 0;
   };
 
+  slot_table(const Place& place, const probing::plan& plan, bucket* storage, const concurrent_options& chosen)
+      : options_(checked(chosen)),
+        owned_(place, storage != nullptr ? 0 : plan.buckets()),
+        borrowed_(storage),
+        table_(buckets(), plan) {
+    end_refs(place);
+    clear(place);
+  }
+
+  static bucket* aligned(std::byte* storage) {
+    if (reinterpret_cast<std::uintptr_t>(storage) % alignof(bucket) == 0)
+      return reinterpret_cast<bucket*>(storage);
+    raise<invalid_argument>({"roost::concurrent_map: storage at an address that is no multiple of ",
+                             alignof(bucket), "; align it"});
+  }
+
+  const probing::plan& plan() const { return table_.geometry(); }
   bucket* buckets() const {
     return borrowed_ != nullptr ? borrowed_.get() : const_cast<bucket*>(owned_.data());
   }
@@ -300,9 +312,9 @@ class slot_table {
       left = array<item, Place>(place, Change::repeatable ? smaller(n, n / 16 + 4096) : n);
       counted = zeros<counts>(place, 1);
       constexpr partition_kind kind{.may_count = false};
-      partitioner<Place, item, kind> partitioner(place, plan_.regions,
+      partitioner<Place, item, kind> partitioner(place, plan().regions,
                                                  {room::slack, &counted.data()->overflowed});
-      parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
+      parts.emplace(partitioner.run(source, table().hash_order(plan().regions)));
     } catch (const out_of_memory&) {
       if (asks_for_regions(wanted)) throw;
       return {};
@@ -352,7 +364,7 @@ class slot_table {
   bool goes_by_region(std::size_t n, const bulk_options& how) const {
     using tuned = change_tuning<Place>;
     const bool pays =
-        plan_.regions >= tuned::regions &&
+        plan().regions >= tuned::regions &&
         static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::regional_share;
     return detail::goes_by_region(how.path, pays);
   }
@@ -404,13 +416,13 @@ class slot_table {
     double more = 1;
     for (int attempt = 0; attempt < (refs_stay ? 1 : 6); ++attempt, more *= 1.25) {
       probing::plan plan =
-          same_size ? plan_ : plan_for(std::max(*n, static_cast<double>(live)) * more, options_);
+          same_size ? this->plan() : plan_for(std::max(*n, static_cast<double>(live)) * more, options_);
       plan.seed = other_hash || attempt >= (same_size ? 1 : 3) ? seed_of_attempt(options_.seed, ++hashes_)
-                                                               : plan_.seed;
+                                                               : this->plan().seed;
       array<bucket, Place> memory(place, plan.buckets());
       const table_type target(memory.data(), plan);
       bool good;
-      if (plan.seed == plan_.seed) {
+      if (plan.seed == this->plan().seed) {
         auto counted = zeros<counts>(place, 1);
         array<item, Place> left(place, live / 16 + 4096);
         const counts sum = fill(place, target, contents::none, pairs_of_table<table_type>{old, target},
@@ -428,7 +440,9 @@ class slot_table {
       } else {
         owned_ = std::move(memory);
       }
-      plan_ = plan;
+      table_ = table_type(buckets(), plan);
+      if (!refs_stay) life_ = ref_life(place);
+      table_.refer_to(life_);
       most_ = {live, 0};
       return true;
     }
@@ -439,11 +453,12 @@ class slot_table {
   }
 
   concurrent_options options_;
-  probing::plan plan_;
   array<bucket, Place> owned_;
-  std::unique_ptr<bucket, leave_it> borrowed_;         // storage provided by the user
+  std::unique_ptr<bucket, leave_it> borrowed_;  // storage provided by the user
+  table_type table_;
   std::optional<slots_in_use> most_ = slots_in_use();  // upper bound of used slots, if known
   int hashes_ = 0;                                     // hash functions that were abandoned
+  [[no_unique_address]] ref_life<Place> life_;
 };
 
 }  // namespace detail

@@ -9,7 +9,7 @@
 // Both have this interface:
 //
 //     stored                              what a slot holds
-//     ref(slots)                          the handle for users
+//     ref(slots), reader(slots)           the handles for users
 //     store(place, slots, pairs, wanted)  the pairs of a batch with what their slots will hold
 //     apply(f)                            the change that replaces a value v0 by f(v0, v) for a new value v
 
@@ -26,7 +26,8 @@ class values_in_slots {
 
   values_in_slots(const Place&, std::size_t) {}
 
-  ref_type ref(const slots& table) const { return table.table(); }
+  const ref_type& ref(const slots& table) const { return table.table(); }
+  const reader_type& reader(const slots& table) const { return table.reader(); }
   std::size_t bytes() const { return 0; }
   bool valid(const Place&, const slots&) const { return true; }
   void clear(const Place&) {}
@@ -126,6 +127,7 @@ class values_in_entries {
     return {table.table(),
             {const_cast<Value*>(values_.data()), values_.size(), const_cast<std::uint64_t*>(taken_.data())}};
   }
+  reader_type reader(const slots& table) const { return ref(table); }
   std::size_t bytes() const { return values_.bytes() + taken_.bytes(); }
   void clear(const Place& place) { place.fill(taken_.data(), 0, taken_.bytes()); }
 
@@ -143,6 +145,7 @@ class values_in_entries {
     table.reserve(place, n, [&](const auto& target) {
       if (!enough) move(place, target, std::move(more), live);
     });
+    if (!enough) table.end_refs(place);
   }
   void rehash(const Place& place, slots& table, std::size_t n) {
     const std::size_t live = table.size(place);
@@ -153,7 +156,7 @@ class values_in_entries {
 
   /// Each pair takes an entry. If there are too few for the batch, the values are first moved to a new array.
   template <class Source, class Wanted>
-  auto store(const Place& place, const slots& table, const Source& source, const Wanted& wanted) {
+  auto store(const Place& place, slots& table, const Source& source, const Wanted& wanted) {
     using numbers = computed<number<stored>>;
     const std::size_t n = source.size(), first = take(place, table, n);
     place.for_each(n, write_entries<Value, decltype(source.values), Wanted>{source.values, wanted,
@@ -195,7 +198,7 @@ class values_in_entries {
   }
 
   /// Takes n entries, making room for them first if necessary; returns the first.
-  std::uint64_t take(const Place& place, const slots& table, std::size_t n) {
+  std::uint64_t take(const Place& place, slots& table, std::size_t n) {
     std::uint64_t first = taken(place);
     const std::size_t room = values_.size();
     if (!has_entries(n, first)) {
@@ -211,6 +214,7 @@ class values_in_entries {
       // Moving the values to the same number of entries is worthwhile only if it frees an eighth of them.
       move(place, table.table(), array<Value, Place>(place, first + n <= room - room / 4 ? room : more),
            first);
+      table.end_refs(place);
     }
     write_one(place, taken_.data(), first + n);
     return first;

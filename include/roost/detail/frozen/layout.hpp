@@ -116,7 +116,10 @@ class frozen_storage {
   frozen_storage(const Place& place, const Plan& plan)
       : state_at_((Table::bytes_of(plan) + 15) / 16 * 16),
         memory_(place, state_at_ + sizeof(build_state)),
-        table_(memory_.data(), plan) {}
+        table_(memory_.data(), plan),
+        life_(place) {
+    table_.refer_to(life_);
+  }
 
   const Table& ref() const { return table_; }
   build_state* state() { return reinterpret_cast<build_state*>(memory_.data() + state_at_); }
@@ -126,6 +129,7 @@ class frozen_storage {
   std::size_t state_at_;
   array<std::byte, Place> memory_;
   Table table_;
+  [[no_unique_address]] ref_life<Place> life_;
 };
 
 }  // namespace roost::detail

@@ -117,6 +117,7 @@ sorted_map<Key, Value, Place>::sorted_map(const Place& place, const Keys& keys, 
   if (source.size() == 0) return;
   keys_ = array<Key, Place>(place, source.size());
   values_ = array<Value, Place>(place, source.size());
+  life_ = detail::ref_life(place);
   size_ = detail::sort_unique(place, source, keys_.data(), values_.data());
 }
 

@@ -72,6 +72,12 @@
 #define ROOST_TSAN 0
 #endif
 
+// Whether refs notice that they have outlived their table: detail/table/ref_life.hpp. The same in all files
+// of a program; CMake defines it for Debug.
+#if !defined(ROOST_CHECK_REFS)
+#define ROOST_CHECK_REFS 0
+#endif
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -104,6 +104,7 @@ ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename T
 }
 template <class Table>
 ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type& key) {
+  table.expect_alive();
   return table.with_format([&](auto format) { return probe(table, format, key); });
 }
 

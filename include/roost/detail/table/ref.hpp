@@ -2,6 +2,7 @@
 
 #include "roost/detail/place/sequence.hpp"
 #include "roost/detail/table/probe.hpp"
+#include "roost/detail/table/ref_life.hpp"
 
 /// \file
 /// The lookups of a ref.
@@ -12,7 +13,7 @@ namespace roost {
 /// the map exists and is not rebuilt. Any number of threads may call them, in kernels and on the host. (Refs
 /// of concurrent_map and concurrent_set have the same calls.)
 template <class Table, class Key, class Value>
-class lookups {
+class lookups : public detail::ref_base {
  public:
   using key_type = Key;
   using value_type = Value;

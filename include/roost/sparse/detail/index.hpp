@@ -7,6 +7,7 @@
 
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/partition/sort.hpp"
+#include "roost/detail/table/ref_life.hpp"
 #include "roost/sparse/detail/blocks.hpp"
 #include "roost/sparse/sparse_options.hpp"
 #include "roost/two_way_index.hpp"
@@ -134,7 +135,7 @@ struct good_row {
 
 /// Returned by coordinate_index::ref().
 template <int D, class Points>
-class voxel_ref {
+class voxel_ref : public ref_base {
  public:
   using key_type = coordinate<D>;
   using value_type = std::uint32_t;
@@ -145,6 +146,7 @@ class voxel_ref {
 
   /// The row of a voxel, or nothing.
   ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
+    this->expect_alive();
     return has_points_ ? rows_.points.find(c) : rows_.blocks.find(c);
   }
   /// True if the voxel is present.
@@ -194,6 +196,7 @@ class voxel_table {
   /// `likely`: the likely number of distinct coordinates of the source.
   template <class Source>
   void build(const Place& place, const Source& source, std::size_t likely) {
+    life_ = ref_life(place);
     const std::size_t n = source.size(), room = is_fixed() ? options_.capacity : std::min(likely, n);
     if (room >= no_row)
       raise<invalid_argument>({where, ": ", room, " coordinates; an index takes at most 2^32 - 2"});
@@ -247,7 +250,11 @@ class voxel_table {
   /// The number of distinct voxels, on the place.
   const std::uint64_t* device_size() const { return has_memory() ? &table().state->rows : nullptr; }
   ref_type ref() const {
-    return with_rows([&](const auto& rows) { return ref_type(rows, coordinates_.data(), device_size()); });
+    return with_rows([&](const auto& rows) {
+      ref_type result(rows, coordinates_.data(), device_size());
+      result.refer_to(life_);
+      return result;
+    });
   }
 
   bool valid(const Place& place) const {
@@ -526,6 +533,7 @@ class voxel_table {
   std::size_t inputs_ = 0;  // of the last build, including those that were skipped
   coordinate_box<D> bounds_{};
   coordinate_statistics statistics_;
+  [[no_unique_address]] ref_life<Place> life_;
 };
 
 }  // namespace roost::detail

@@ -39,9 +39,12 @@ class stadium_table {
   }
 
   ref_type ref() const {
-    return {{const_cast<std::uint64_t*>(words_.data()), const_cast<head*>(heads_.data()),
-             const_cast<std::uint32_t*>(guards_.data()), bodies_.near(), bodies_.far(), bodies_.near_size()},
-            plan_};
+    ref_type result(
+        {const_cast<std::uint64_t*>(words_.data()), const_cast<head*>(heads_.data()),
+         const_cast<std::uint32_t*>(guards_.data()), bodies_.near(), bodies_.far(), bodies_.near_size()},
+        plan_);
+    result.refer_to(life_);
+    return result;
   }
   /// For bulk lookups.
   reader_type reader() const {
@@ -220,7 +223,8 @@ class stadium_table {
         words_(place, plan.words()),
         heads_(place, plan.regions),
         guards_(place, plan.guards),
-        bodies_(std::move(bodies)) {
+        bodies_(std::move(bodies)),
+        life_(place) {
     clear(place);
   }
 
@@ -524,6 +528,7 @@ class stadium_table {
   body_memory<item, Place> bodies_;
   std::optional<slots_in_use> known_ = slots_in_use();
   std::size_t unswept_ = 0;  // slots of erased keys that the last sweep could not free
+  [[no_unique_address]] ref_life<Place> life_;
 };
 
 }  // namespace roost::detail

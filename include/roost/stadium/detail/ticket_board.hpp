@@ -5,6 +5,7 @@
 #include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/place/atomic.hpp"
 #include "roost/detail/place/tuning.hpp"
+#include "roost/detail/table/ref_life.hpp"
 #include "roost/hash.hpp"
 #include "roost/operation.hpp"
 #include "roost/pair.hpp"
@@ -270,7 +271,7 @@ struct ticket_board {
 
 /// The lookups of a table: see stadium_reader.
 template <class Place, class Key, class Value>
-class ticket_board::reader {
+class ticket_board::reader : public detail::ref_base {
  public:
   using key_type = Key;
   using value_type = Value;
@@ -386,6 +387,7 @@ class ticket_board::reader {
     std::uint64_t ticket;                          // if the key is present
   };
   ROOST_FN hashes hashes_of(const Key& key) const {
+    expect_alive();
     const auto first = hash_of(key, plan_.seed);
     const std::uint64_t second = mix64(first, plan_.seed + 0x9e3779b97f4a7c15ull);
     return {first, second, second << 2 & plan_.tickets.mask()};
