@@ -72,3 +72,29 @@ def test_pickles(version):
 def test_stores(version):
     table = roost.Store.load(FILES / version / "table.store", "int64", "float32", 3)
     assert len(table) == 200 and np.array_equal(table.find(KEYS)[:, 1], VALUES.astype("float32"))
+
+def snapshot(torch):
+    """A table of rows that are learned, its rows, and what they are after another step."""
+    ids = torch.from_numpy(KEYS)
+    table = roost.torch.Table(4, 512, optimizer="adagrad", lr=0.5, seed=3, device="cpu")
+    table(ids).sum().backward()
+    saved = {"state": table.state_dict(), "rows": table.find(ids)[0]}
+    saved["state"] = {name: part.clone() for name, part in saved["state"].items()}
+    table(ids).square().sum().backward()
+    return saved | {"after": table.find(ids)[0]}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_snapshots(version):
+    torch = pytest.importorskip("torch")
+    import roost.torch
+
+    file, ids = FILES / version / "table.pt", torch.from_numpy(KEYS)
+    if os.environ.get("ROOST_WRITE_TEST_FILES"):
+        torch.save(snapshot(torch), file)
+    saved = torch.load(file, weights_only=True)
+    table = roost.torch.Table(4, 512, optimizer="adagrad", lr=0.5, seed=3, device="cpu")
+    table.load_state_dict(saved["state"])
+    assert torch.equal(table.find(ids)[0], saved["rows"])
+    table(ids).square().sum().backward()
+    assert torch.equal(table.find(ids)[0], saved["after"])
