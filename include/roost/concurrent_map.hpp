@@ -2,6 +2,7 @@
 
 #include "roost/bulk.hpp"
 #include "roost/detail/concurrent/values.hpp"
+#include "roost/detail/table/single_keys.hpp"
 
 /// \file
 /// concurrent_map: insert, find and erase at the same time, and grow.
@@ -55,8 +56,9 @@ using concurrent_ref = typename detail::values_of_map<Key, Value, Place>::ref_ty
 /// anything else. Moving is cheap (a map that was moved from can be assigned to or destroyed); copying is
 /// forbidden. If a member throws, the map keeps its pairs and may hold part of the batch.
 template <class Key, class Value, class Place = host>
-class concurrent_map {
+class concurrent_map : public single_keys<concurrent_map<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
+  using one = single_keys<concurrent_map, Key, Value, Place>;
   using value_store = detail::values_of_map<Key, Value, Place>;
   using slots = typename value_store::slots;
 
@@ -159,6 +161,9 @@ class concurrent_map {
     values_.clear(place);
   }
 
+  // One key at a time, on the host: see single_keys.
+  using one::find, one::contains, one::count;
+
   /// results[i] = the value of queries[i], or `missing`. See frozen_map::find. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
@@ -214,6 +219,20 @@ class concurrent_map {
     place.for_each(capacity(), detail::visit_slot<reader_type, F>{ref(), f});
   }
 
+  /// Iterates over the pairs of a map on the host, which must not change meanwhile:
+  /// `for (auto [key, value] : map)`.
+  using iterator = detail::slot_iterator<reader_type>;
+  iterator begin() const
+    requires std::is_same_v<Place, host>
+  {
+    return {ref(), 0};
+  }
+  iterator end() const
+    requires std::is_same_v<Place, host>
+  {
+    return {std::nullopt, capacity()};
+  }
+
   /// Makes room for n keys at the load factor, including those already present. Synchronises. Throws
   /// out_of_memory, build_error, and invalid_argument if the map is in storage that you provided and n keys
   /// do not fit there; the map is then unchanged.
@@ -235,7 +254,8 @@ class concurrent_map {
     slots_.forget();
     return values_.ref(slots_);
   }
-  reader_type ref() const { return values_.ref(slots_); }
+  /// (A concurrent_reader.)
+  decltype(auto) ref() const { return values_.reader(slots_); }
 
   /// Returns the number of keys. Reads all slots. Synchronises.
   std::size_t size(const Place& place) const { return slots_.size(place); }

@@ -4,7 +4,9 @@
 
 #include "roost/bulk.hpp"
 #include "roost/detail/frozen/build.hpp"
+#include "roost/detail/place/pairs.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
+#include "roost/detail/table/single_keys.hpp"
 #include "roost/detail/table/slots.hpp"
 
 /// \file
@@ -59,8 +61,9 @@ using frozen_ref = typename Layout::template table<Place, Key, Value>;
 /// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of
 /// up to 24; or bucketed, the default for others.
 template <class Key, class Value, class Place = host, class Layout = default_layout<Key, Value>>
-class frozen_map {
+class frozen_map : public single_keys<frozen_map<Key, Value, Place, Layout>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
+  using one = single_keys<frozen_map, Key, Value, Place>;
 
  public:
   using key_type = Key;
@@ -73,6 +76,14 @@ class frozen_map {
   template <class Keys, class Values>
   frozen_map(const Place& place, const Keys& keys, const Values& values, options chosen = {})
       : frozen_map(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_map"), chosen, nullptr) {}
+
+  /// The same from one range of pairs: std::pair, roost::pair, or any struct of two members. On the host also
+  /// from a std::unordered_map or another container, whose pairs are copied first.
+  template <detail::range_of_pairs Pairs>
+  explicit frozen_map(const Place& place, const Pairs& pairs, options chosen = {})
+      : frozen_map(place,
+                   detail::zip_pairs<Key, Value>(detail::numbered_pairs<Place>(pairs), "roost::frozen_map"),
+                   chosen, nullptr) {}
 
   /// An empty map without memory; rebuild() fills it. Bulk calls find nothing in it, and ref() throws
   /// invalid_argument. A map that was moved from is empty in the same way.
@@ -87,6 +98,12 @@ class frozen_map {
   template <class Keys, class Values>
   void rebuild(const Place& place, const Keys& keys, const Values& values) {
     table_ = table::build(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_map"), options_);
+  }
+
+  template <detail::range_of_pairs Pairs>
+  void rebuild(const Place& place, const Pairs& pairs) {
+    const auto& numbered = detail::numbered_pairs<Place>(pairs);
+    table_ = table::build(place, detail::zip_pairs<Key, Value>(numbered, "roost::frozen_map"), options_);
   }
 
   /// Builds the map again in its existing memory and with its existing hash function, without waiting. On
@@ -110,6 +127,9 @@ class frozen_map {
   void finish(const Place& place) {
     if (table_) table_->finish(place);
   }
+
+  // One key at a time, on the host: see single_keys.
+  using one::find, one::contains, one::count;
 
   /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at
   /// least as long as the queries (invalid_argument otherwise). The answers do not depend on the path taken,
@@ -211,12 +231,12 @@ class frozen_map {
   iterator begin() const
     requires std::is_same_v<Place, host>
   {
-    return {table_ ? &ref() : nullptr, 0};
+    return {table_ ? std::optional(ref()) : std::nullopt, 0};
   }
   iterator end() const
     requires std::is_same_v<Place, host>
   {
-    return {nullptr, capacity()};
+    return {std::nullopt, capacity()};
   }
 
  private:
@@ -240,6 +260,11 @@ class frozen_map {
   std::unique_ptr<table> table_;  // null: an empty map
 };
 
+template <class Place, detail::range_of_pairs Pairs>
+frozen_map(
+    const Place&, const Pairs&,
+    typename default_layout<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>>::options = {})
+    -> frozen_map<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>;
 template <class Place, class Keys, class Values>
 frozen_map(const Place&, const Keys&, const Values&,
            typename default_layout<detail::element_of<Keys>, detail::element_of<Values>>::options = {})

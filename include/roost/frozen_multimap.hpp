@@ -128,8 +128,9 @@ class multimap_matches {
 ///
 /// Threads, streams, failure: as in frozen_map.
 template <class Key, class Value, class Place = host>
-class frozen_multimap {
+class frozen_multimap : public single_keys<frozen_multimap<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
+  using one = single_keys<frozen_multimap, Key, Value, Place>;
   using map = frozen_map<Key, std::uint32_t, Place>;
 
  public:
@@ -179,6 +180,15 @@ class frozen_multimap {
       : frozen_multimap(
             place, grouped(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_multimap"), chosen),
             chosen) {}
+  /// The same from one range of pairs: see frozen_map.
+  template <detail::range_of_pairs Pairs>
+  explicit frozen_multimap(const Place& place, const Pairs& pairs, options chosen = {})
+      : frozen_multimap(place,
+                        grouped(place,
+                                detail::zip_pairs<Key, Value>(detail::numbered_pairs<Place>(pairs),
+                                                              "roost::frozen_multimap"),
+                                chosen),
+                        chosen) {}
 
   /// An empty map without memory: see frozen_map.
   frozen_multimap() = default;
@@ -193,6 +203,13 @@ class frozen_multimap {
   void rebuild(const Place& place, const Keys& keys, const Values& values) {
     *this = frozen_multimap(place, keys, values, options_);
   }
+  template <detail::range_of_pairs Pairs>
+  void rebuild(const Place& place, const Pairs& pairs) {
+    *this = frozen_multimap(place, pairs, options_);
+  }
+
+  // One key at a time, on the host: see single_keys.
+  using one::find, one::contains, one::count;
 
   /// results[i] = the first value of queries[i], or `missing`. `results` is contiguous memory of the place,
   /// at least as long as the queries (invalid_argument otherwise). Asynchronous on cuda.
@@ -344,6 +361,19 @@ class frozen_multimap {
 
   ref_type ref() const { return {numbers_.ref(), offsets_.data(), values_.data()}; }
 
+  /// Iterates over the distinct keys of a map on the host, and their values:
+  /// `for (auto [key, values] : map) for (auto value : values) ...`
+  auto begin() const
+    requires std::is_same_v<Place, host>
+  {
+    return detail::numbered_iterator(of_number{this}, 0);
+  }
+  auto end() const
+    requires std::is_same_v<Place, host>
+  {
+    return detail::numbered_iterator(of_number{this}, key_count());
+  }
+
   /// The number of pairs.
   std::size_t size() const { return values_.size(); }
   std::size_t size(const Place&) const { return size(); }
@@ -372,6 +402,18 @@ class frozen_multimap {
  private:
   friend struct detail::indices_of_keys;
   using groups = detail::groups<Key, Value, Place>;
+
+  struct key_and_values {
+    Key key;
+    value_run<Value> values;
+  };
+  struct of_number {
+    const frozen_multimap* map;
+    key_and_values operator()(std::size_t g) const {
+      const std::uint64_t first = map->offsets()[g];
+      return {map->keys()[g], {map->values().data() + first, map->offsets()[g + 1] - first}};
+    }
+  };
 
   template <class Source>
   static groups grouped(const Place& place, const Source& source, const options& options) {
@@ -451,6 +493,14 @@ class frozen_multimap {
   frozen_statistics statistics_;
 };
 
+template <class Place, detail::range_of_pairs Pairs>
+frozen_multimap(const Place&, const Pairs&)
+    -> frozen_multimap<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>;
+template <class Place, detail::range_of_pairs Pairs>
+frozen_multimap(
+    const Place&, const Pairs&,
+    typename frozen_multimap<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>::options)
+    -> frozen_multimap<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>;
 template <class Place, class Keys, class Values>
 frozen_multimap(const Place&, const Keys&, const Values&)
     -> frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>;

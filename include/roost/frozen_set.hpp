@@ -53,8 +53,8 @@ class frozen_set : frozen_map<Key, none, Place, Layout> {
   }
 
   // As in frozen_map; for_each calls f(key).
-  using map::finish, map::contains, map::count_found, map::for_each, map::ref, map::size, map::empty,
-      map::capacity, map::load_factor, map::bytes, map::statistics, map::mean_probes, map::valid;
+  using map::finish, map::contains, map::count, map::count_found, map::for_each, map::ref, map::size,
+      map::empty, map::capacity, map::load_factor, map::bytes, map::statistics, map::mean_probes, map::valid;
 };
 
 template <class Place, class Keys>

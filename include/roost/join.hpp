@@ -12,6 +12,27 @@ namespace roost {
 template <class Row, class Place>
 struct joined_rows {
   array<Row, Place> left, right;
+
+  std::size_t size() const { return left.size(); }
+  /// Iterates over the pairs on the host: `for (auto [left, right] : rows)`.
+  auto begin() const
+    requires std::is_same_v<Place, host>
+  {
+    return detail::numbered_iterator(at{this}, 0);
+  }
+  auto end() const
+    requires std::is_same_v<Place, host>
+  {
+    return detail::numbered_iterator(at{this}, size());
+  }
+
+  struct two_rows {
+    Row left, right;
+  };
+  struct at {
+    const joined_rows* rows;
+    two_rows operator()(std::size_t i) const { return {rows->left[i], rows->right[i]}; }
+  };
 };
 
 namespace detail {

@@ -52,8 +52,37 @@ class found {
   ROOST_FN const Value& operator*() const { return value_; }
   ROOST_FN const Value* operator->() const { return &value_; }
   ROOST_FN Value value_or(const Value& other) const { return here_ ? value_ : other; }
+  /// The value. Throws invalid_argument if there is none; a kernel ends.
+  ROOST_FN const Value& value() const {
+    if (!here_) refuse();
+    return value_;
+  }
+  /// f(value), or nothing.
+  template <class F>
+  ROOST_FN auto transform(const F& f) const {
+    using result = found<std::remove_cvref_t<decltype(f(value_))>>;
+    return here_ ? result(f(value_)) : result();
+  }
+  ROOST_FN friend bool operator==(const found& a, const found& b)
+    requires std::equality_comparable<Value>
+  {
+    return a.here_ == b.here_ && (!a.here_ || a.value_ == b.value_);
+  }
+  ROOST_FN friend bool operator==(const found& a, const Value& b)
+    requires std::equality_comparable<Value>
+  {
+    return a.here_ && a.value_ == b;
+  }
 
  private:
+  ROOST_RARE_FN static void refuse() {
+#if ROOST_ON_DEVICE
+    __trap();
+#else
+    detail::raise<invalid_argument>(
+        {"roost::found::value: the key is absent; test has_value(), or call value_or()"});
+#endif
+  }
   Value value_;
   bool here_;
 };

@@ -4,6 +4,8 @@
 
 #include "roost/detail/place/numbers.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
+#include "roost/detail/table/ref_life.hpp"
+#include "roost/detail/table/single_keys.hpp"
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
 
@@ -26,9 +28,10 @@ namespace roost {
 /// of about twice the input, and oneTBB's parallel sort on the host. Threads, streams, failure: as in
 /// frozen_map.
 template <class Key, class Value, class Place = host>
-class sorted_map {
+class sorted_map : public single_keys<sorted_map<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::is_integer<Key>, "roost::sorted_map: keys are integers of up to 8 bytes");
   static_assert(detail::check_types<Key, Value>());
+  using one = single_keys<sorted_map, Key, Value, Place>;
 
  public:
   using key_type = Key;
@@ -36,7 +39,7 @@ class sorted_map {
 
   /// The handle for kernels and host loops. It is trivially copyable, and valid while its map exists and is
   /// not rebuilt.
-  class ref_type {
+  class ref_type : public detail::ref_base {
    public:
     using key_type = Key;
 
@@ -45,6 +48,7 @@ class sorted_map {
 
     /// The position of the first key that is not less than `key`, or size() if there is none.
     ROOST_FN std::size_t lower_bound(const Key& key) const {
+      this->expect_alive();
       return detail::lower_bound(std::size_t{0}, size_, [&](std::size_t i) { return keys_[i] < key; });
     }
 
@@ -90,6 +94,9 @@ class sorted_map {
     *this = sorted_map(place, keys, values);
   }
 
+  // One key at a time, on the host: see single_keys.
+  using one::find, one::contains, one::count;
+
   /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place.
   /// Asynchronous on cuda.
   template <class Queries, class Results>
@@ -115,7 +122,11 @@ class sorted_map {
   std::span<const Key> keys() const { return {keys_.data(), size()}; }
   std::span<const Value> values() const { return {values_.data(), size()}; }
 
-  ref_type ref() const { return {keys_.data(), values_.data(), size()}; }
+  ref_type ref() const {
+    ref_type result(keys_.data(), values_.data(), size());
+    result.refer_to(life_);
+    return result;
+  }
   std::size_t size() const { return detail::smaller(size_, keys_.size()); }  // 0 if it was moved from
   std::size_t size(const Place&) const { return size(); }
   bool empty() const { return size() == 0; }
@@ -132,6 +143,7 @@ class sorted_map {
   array<Key, Place> keys_;
   array<Value, Place> values_;
   std::size_t size_ = 0;
+  [[no_unique_address]] detail::ref_life<Place> life_;
 };
 
 template <class Place, class Keys, class Values>

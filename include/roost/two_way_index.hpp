@@ -37,7 +37,8 @@ enum class index_order {
 ///
 /// Threads, streams, failure: as in frozen_map. add() must not overlap with any other call.
 template <class Key, class Place = host>
-class two_way_index {
+class two_way_index : public single_keys<two_way_index<Key, Place>, Key, std::uint32_t, Place> {
+  using one = single_keys<two_way_index, Key, std::uint32_t, Place>;
   using map = frozen_map<Key, std::uint32_t, Place>;
 
  public:
@@ -99,6 +100,9 @@ class two_way_index {
   /// and a build of the table of all distinct keys. If it throws, the index is unchanged. Synchronises.
   template <class Keys>
   array<std::uint32_t, Place> add(const Place& place, const Keys& keys);
+
+  // One key at a time, on the host: see single_keys.
+  using one::find, one::contains, one::count;
 
   /// results[i] = the index of queries[i], or `missing`. `results` is contiguous memory of the place.
   /// Asynchronous on cuda.

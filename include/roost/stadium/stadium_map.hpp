@@ -1,5 +1,6 @@
 #pragma once
 
+#include "roost/detail/table/single_keys.hpp"
 #include "roost/stadium/detail/map.hpp"
 
 /// \file
@@ -59,8 +60,9 @@ using stadium_ref = ticket_board::table<Place, Key, Value>;
 /// Moving is cheap (a map that was moved from can be assigned to or destroyed); copying is forbidden. If a
 /// member throws, the map keeps its pairs and may hold part of the batch.
 template <class Key, class Value, class Place = host>
-class stadium_map {
+class stadium_map : public single_keys<stadium_map<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
+  using one = single_keys<stadium_map, Key, Value, Place>;
   using table = detail::stadium_table<Key, Value, Place>;
 
  public:
@@ -152,6 +154,9 @@ class stadium_map {
   /// with erased keys. Bulk inserts call it when erased keys occupy half of the slots that hold no key.
   /// Synchronises.
   void sweep(const Place& place) { table_.sweep(place); }
+
+  // One key at a time, on the host: see single_keys.
+  using one::find, one::contains, one::count;
 
   /// results[i] = the value of queries[i], or `missing`. See frozen_map::find. Asynchronous on cuda.
   template <class Queries, class Results>

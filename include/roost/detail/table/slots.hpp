@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iterator>
+#include <optional>
 
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
@@ -33,6 +34,32 @@ struct visit_slot {
   }
 };
 
+/// An iterator over f(0), f(1), ... on the host.
+template <class F>
+class numbered_iterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = decltype(std::declval<const F&>()(std::size_t{0}));
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = value_type;
+
+  numbered_iterator(const F& f, std::size_t number) : f_(f), number_(number) {}
+  value_type operator*() const { return f_(number_); }
+  numbered_iterator& operator++() {
+    ++number_;
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  friend bool operator==(const numbered_iterator& a, const numbered_iterator& b) {
+    return a.number_ == b.number_;
+  }
+
+ private:
+  F f_;
+  std::size_t number_;
+};
+
 /// An iterator over the pairs of a table on the host. Without a table: the end.
 template <class Ref>
 class slot_iterator {
@@ -43,7 +70,7 @@ class slot_iterator {
   using pointer = void;
   using reference = value_type;
 
-  slot_iterator(const Ref* table, std::uint64_t slot) : table_(table), slot_(slot) { skip(); }
+  slot_iterator(const std::optional<Ref>& table, std::uint64_t slot) : table_(table), slot_(slot) { skip(); }
   value_type operator*() const { return pair_of(table_->key_at(slot_), table_->value_at(slot_)); }
   slot_iterator& operator++() {
     ++slot_;
@@ -55,9 +82,9 @@ class slot_iterator {
 
  private:
   void skip() {
-    while (table_ != nullptr && slot_ < table_->capacity() && !table_->occupied(slot_)) ++slot_;
+    while (table_ && slot_ < table_->capacity() && !table_->occupied(slot_)) ++slot_;
   }
-  const Ref* table_;
+  std::optional<Ref> table_;
   std::uint64_t slot_;
 };
 
