@@ -24,7 +24,8 @@
  * value where one type holds all values of both; -0.0 is 0.0, and all NaNs are equal. Two columns whose
  * values are never equal (a text and a number, timestamps of two units or zones, decimals of two scales) are
  * ROOST_INVALID_ARGUMENT, and so are nested and run-end-encoded columns, extension types, and tables of 2^32
- * - 1 or more rows. A table is a struct array without nulls, or a single column.
+ * - 1 or more rows. A table is a struct array without nulls, or a single column. Numbers, offsets and views
+ * must be aligned.
  *
  * Devices. A table is in memory of the CPU or, where the library was built with CUDA, of a GPU; results are
  * where the table is. Schemas, and the structs of arrays, are in memory of the CPU always. Work has finished

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -15,9 +17,11 @@ using c::operations;
 thread_local std::string last_error;
 thread_local const char* last_literal = "";
 
+/// Names of columns and errors of streams may have several lines: ? for line ends and the like.
 roost_status fail(roost_status status, const char* why) noexcept {
   try {
     last_error = why;
+    std::ranges::replace_if(last_error, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
     last_literal = nullptr;
   } catch (...) {
     last_literal = "roost: out of memory";

@@ -749,6 +749,25 @@ TEST_F(misuse, DevicesThatAreNotThereAreRefused) {
   roost_table_destroy(made);
 }
 
+TEST(C, ErrorsHaveOneLine) {
+  random_bits random(24);
+  ArrowSchema type = make_type("+l", "", "two\nlines\x7F");
+  ArrowArray array = make_array("l", 5, 0, -1, 9, random);
+  roost_table* table = nullptr;
+  EXPECT_EQ(roost_table_of_array(&type, &array, &table), ROOST_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(roost_last_error()).find("\"two?lines?\""), std::string::npos) << roost_last_error();
+  auto* const source = new chunk_stream{};
+  source->type = type;
+  source->chunks.push_back(array);
+  source->fails = true;
+  ArrowArrayStream stream = chunk_stream::make(source);
+  stream.get_schema = [](ArrowArrayStream*, ArrowSchema*) { return 5; };
+  stream.get_last_error = [](ArrowArrayStream*) { return "the disk\r\nis on fire"; };
+  EXPECT_EQ(roost_table_of_stream(&stream, &table), ROOST_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(roost_last_error()).find("the disk??is on fire"), std::string::npos);
+  EXPECT_EQ(live_structs, 0);
+}
+
 TEST(C, ErrorsBelongToThreads) {
   ArrowDeviceArray out{};
   EXPECT_EQ(roost_unique(nullptr, &out), ROOST_INVALID_ARGUMENT);

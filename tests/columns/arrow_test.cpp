@@ -167,8 +167,11 @@ std::string refusal(const F& f) {
 }
 
 TEST(Arrow, OtherTypesAreRefused) {
-  for (const std::string format : {"+l", "+L", "+w:3", "+m", "+r", "+ud:0", "tiM", "tiD", "tin", "d:50,2,256",
-                                   "d:9,2,8", "q", "", "tsx:", "ts"}) {
+  for (const std::string format : {"+l",      "+L",  "+w:3",  "+m",    "+r",
+                                   "+ud:0",   "tiM", "tiD",   "tin",   "d:50,2,256",
+                                   "d:9,2,8", "q",   "",      "tsx:",  "ts",
+                                   "w:",      "w:x", "w:-1",  "w:5x",  "w:99999999999999999999",
+                                   "d:",      "d:9", "d:9,x", "d:x,2", "d:9,2,32x"}) {
     const auto type = type_of({format, ""});
     EXPECT_NE(refusal([&] { arrow_table table(*type.get()); }).find("pass numbers"), std::string::npos)
         << format;
@@ -181,6 +184,23 @@ TEST(Arrow, OtherTypesAreRefused) {
   extension.get()->metadata = metadata;
   EXPECT_NE(refusal([&] { arrow_table table(*extension.get()); }).find("extension"), std::string::npos);
   EXPECT_FALSE(roost::is_arrow_text(*extension.get()));
+}
+
+TEST(Arrow, ReleasedTypesAreRefused) {
+  const auto type = type_of({"i", "u"});
+  roost::arrow_owner<ArrowSchema> table;
+  *table.get() = make_table_type({make_type("i"), make_type("i", "u")});
+  for (ArrowSchema* it : {type.get()->dictionary, table->children[0], table->children[1]->dictionary}) {
+    const ArrowSchema& all = it == type.get()->dictionary ? *type.get() : *table.get();
+    const ArrowSchema before = *it;
+    EXPECT_EQ(refusal([&] { arrow_table made(all); }), "nothing");
+    it->release = nullptr;  // as of one that was moved
+    EXPECT_NE(refusal([&] { arrow_table made(all); }).find("released"), std::string::npos);
+    *it = before;
+    it->format = nullptr;
+    EXPECT_NE(refusal([&] { arrow_table made(all); }).find("released"), std::string::npos);
+    *it = before;
+  }
 }
 
 TEST(Arrow, BrokenArraysAreRefused) {
@@ -198,6 +218,7 @@ TEST(Arrow, BrokenArraysAreRefused) {
   EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.release = nullptr; }));
   EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.length = -1; }));
   EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.offset = -1; }));
+  EXPECT_TRUE(refused("n", [](ArrowArray& it) { it.length = it.offset = INT64_MAX; }));
   EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.n_buffers = 1; }));
   EXPECT_TRUE(refused("u", [](ArrowArray& it) { it.n_buffers = 2; }));
   EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.buffers = nullptr; }));
@@ -210,6 +231,22 @@ TEST(Arrow, BrokenArraysAreRefused) {
   EXPECT_TRUE(refused("i", [&](ArrowArray& it) { it.buffers = shifted, it.null_count = 0; }));
   EXPECT_TRUE(refused("i", [&](ArrowArray& it) { it.buffers = shifted, it.null_count = 3; }));
   EXPECT_FALSE(refused("c", [&](ArrowArray& it) { it.buffers = shifted, it.null_count = -1; }));
+  for (const char* format : {"e", "s", "l", "d:38,2", "u", "Z", "vu"}) {  // numbers, offsets, views
+    const void* others[] = {nullptr, values + 1, values, values};
+    EXPECT_TRUE(refused(format, [&](ArrowArray& it) { it.buffers = others, it.null_count = 0; })) << format;
+    others[1] = values;
+    EXPECT_FALSE(refused(format, [&](ArrowArray& it) { it.buffers = others, it.null_count = 0; })) << format;
+  }
+}
+
+TEST(Arrow, RowsBeyondWhatIsCountedAreRefused) {
+  random_bits random(3);
+  const auto type = type_of({"n", ""});
+  auto array = array_of({"n", ""}, 1, 0, -1, 9, random);
+  array->length = array->null_count = INT64_MAX;
+  arrow_table table(*type.get(), *array.get());
+  EXPECT_NE(refusal([&] { table.add(*array.get()); }).find("more than 2^63"), std::string::npos);
+  EXPECT_EQ(table.rows(), static_cast<std::size_t>(INT64_MAX));
 }
 
 TEST(Arrow, CodesWithoutAValueAreRefused) {

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "roost/columns/arrow.hpp"
 
@@ -26,13 +28,15 @@ struct arrow_format {
   bool is_text() const { return layout <= arrow_layout::fixed; }
 };
 
-/// Number `index` of the numbers after a colon, which commas separate; 0 if there is none.
-inline std::size_t arrow_number(std::string_view format, std::size_t index) {
-  std::size_t at = format.find(':');
-  for (; index > 0 && at != format.npos; --index) at = format.find(',', at + 1);
-  std::size_t result = 0;
-  if (at != format.npos) std::from_chars(format.data() + at + 1, format.data() + format.size(), result);
-  return result;
+/// The numbers behind "w:" or "d:", which commas separate; none if anything else is there.
+inline std::vector<std::int32_t> arrow_numbers(std::string_view format) {
+  const char *at = format.data() + 2, *const end = format.data() + format.size();
+  for (std::vector<std::int32_t> numbers;; ++at) {
+    const auto [behind, error] = std::from_chars(at, end, numbers.emplace_back());
+    if (error != std::errc() || (behind != end && *behind != ',')) return {};
+    if (behind == end) return numbers;
+    at = behind;
+  }
 }
 
 inline arrow_format arrow_format_of(std::string_view format) {
@@ -55,12 +59,15 @@ inline arrow_format arrow_format_of(std::string_view format) {
   if (is("u", "z")) return {packed, u4, 0, is("u") ? "texts" : "bytes"};
   if (is("U", "Z")) return {large, u4, 0, is("U") ? "texts" : "bytes"};
   if (is("vu", "vz")) return {views, u4, 0, is("vu") ? "texts" : "bytes"};
-  if (begins("w:")) return {fixed, u4, arrow_number(format, 0), "bytes"};
-  if (begins("d:")) {
-    const std::size_t width =
-        std::count(format.begin(), format.end(), ',') < 2 ? 128 : arrow_number(format, 2);
-    const std::string_view scale = format.substr(std::min(format.size(), format.find(',') + 1));
-    const std::string meaning = "decimals of scale " + std::string(scale.substr(0, scale.find(',')));
+  if (begins("w:", "d:")) {
+    const std::vector<std::int32_t> numbers = arrow_numbers(format);
+    if (format[0] == 'w') {
+      if (numbers.size() != 1 || numbers[0] < 0) return {};
+      return {fixed, u4, static_cast<std::size_t>(numbers[0]), "bytes"};
+    }
+    if (numbers.size() != 2 && numbers.size() != 3) return {};
+    const std::int32_t width = numbers.size() == 2 ? 128 : numbers[2];
+    const std::string meaning = "decimals of scale " + std::to_string(numbers[1]);
     if (width == 128) return {wide, u8, 0, meaning};
     if (width == 32 || width == 64) return {number, width == 32 ? i4 : i8, 0, meaning};
   }
@@ -104,6 +111,23 @@ inline bool has_nulls(const ArrowSchema& type, const ArrowArray& from) {
          (type.dictionary != nullptr && has_nulls(*type.dictionary, *from.dictionary));
 }
 
+/// Throws for a type that is released, or whose values are.
+inline void check_arrow(const ArrowSchema& type) {
+  if (type.release == nullptr || type.format == nullptr) {
+    raise<invalid_argument>({"roost: an Arrow schema that is released; export it again"});
+  }
+  if (type.dictionary != nullptr) check_arrow(*type.dictionary);
+}
+
+/// How the values of a type, or the offsets or views of its texts, are aligned.
+inline std::size_t alignment_of(const arrow_format& how) {
+  using enum arrow_layout;
+  if (how.layout == number) return bytes_of(how.number);
+  if (how.layout == half) return 2;
+  if (how.layout == packed || how.layout == views) return 4;
+  return how.layout == large || how.layout == wide ? 8 : 1;
+}
+
 /// Throws for an array that lacks what its type requires.
 inline void check_arrow(const ArrowSchema& type, const ArrowArray& from) {
   const arrow_format how = arrow_format_of(type.format);
@@ -111,7 +135,9 @@ inline void check_arrow(const ArrowSchema& type, const ArrowArray& from) {
     if (!is_right) raise<invalid_argument>({arrow_name(type), ": ", what});
   };
   expect(from.release != nullptr, "an array that is released; export it again");
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   expect(from.length >= 0 && from.offset >= 0, "a negative length or offset");
+  expect(from.length <= most - from.offset, "a length and an offset of more than 2^63 rows");
   expect((type.dictionary == nullptr) == (from.dictionary == nullptr), "an array of another type");
   if (type.dictionary != nullptr) check_arrow(*type.dictionary, *from.dictionary);
   if (how.layout == arrow_layout::none) return;
@@ -127,10 +153,9 @@ inline void check_arrow(const ArrowSchema& type, const ArrowArray& from) {
       expect(from.children[c]->length >= from.offset + from.length, "columns of too few rows");
     }
   } else if (from.length > 0 && !(is_fixed && how.width == 0)) {
-    const bool is_number = how.layout == arrow_layout::number;
-    const std::size_t unit = is_number ? bytes_of(how.number) : how.layout == arrow_layout::wide ? 8 : 1;
     expect(from.buffers[1] != nullptr, "an array without its values");
-    expect(reinterpret_cast<std::uintptr_t>(from.buffers[1]) % unit == 0, "values not aligned; copy them");
+    const auto address = reinterpret_cast<std::uintptr_t>(from.buffers[1]);
+    expect(address % alignment_of(how) == 0, "values not aligned; copy them");
   }
 }
 
@@ -434,14 +459,14 @@ inline void add_arrow(text_column& to, const ArrowSchema& type, const ArrowArray
 }
 
 inline arrow_table::arrow_table(const ArrowSchema& type) : schema_(&type) {
-  if (type.release == nullptr || type.format == nullptr) {
-    detail::raise<invalid_argument>({"roost: an Arrow schema that is released; export it again"});
-  }
+  const auto add = [this](const ArrowSchema& of) {
+    detail::check_arrow(of);
+    columns_.push_back({&of, arrow_type_of(of), {}});
+  };
+  detail::check_arrow(type);
   const bool is_struct = type.format == std::string_view("+s") && type.dictionary == nullptr;
-  if (!is_struct) columns_.push_back({&type, arrow_type_of(type), {}});
-  for (std::int64_t c = 0; is_struct && c < type.n_children; ++c) {
-    columns_.push_back({type.children[c], arrow_type_of(*type.children[c]), {}});
-  }
+  if (!is_struct) add(type);
+  for (std::int64_t c = 0; is_struct && c < type.n_children; ++c) add(*type.children[c]);
   if (columns_.empty()) detail::raise<invalid_argument>({"roost: an Arrow table without columns"});
 }
 
@@ -450,6 +475,9 @@ inline void arrow_table::add(const ArrowArray& rows) {
   detail::check_arrow(*schema_, rows);
   const bool is_struct = columns_[0].schema != schema_;
   const detail::arrow_chunk whole = detail::whole_of(rows);
+  if (whole.rows > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - rows_) {
+    detail::raise<invalid_argument>({"roost: an Arrow table of more than 2^63 rows"});
+  }
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const ArrowArray& from = is_struct ? *rows.children[c] : rows;
     const std::size_t begin = is_struct ? static_cast<std::size_t>(from.offset) : 0;
