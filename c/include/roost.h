@@ -251,7 +251,8 @@ enum {
 };
 /* Combines the values of each group: a table of one column, a value for each row of the keys, where these
  * were. Nulls are left out; where a group has no value, the result is null, and its count 0. Floats are added
- * in the order of the rows, so results do not depend on threads; those of 2 bytes come as floats of 4. */
+ * in the order of the rows, 32 at a time, and their sums in the same way, so results do not depend on
+ * threads; those of 2 bytes come as floats of 4. */
 ROOST_API roost_status roost_groups_reduce(const roost_groups* groups, const roost_table* values, int how,
                                            struct ArrowSchema* schema, struct ArrowDeviceArray* result);
 

@@ -18,5 +18,6 @@ for fuzzer in "$WORK"/roost/bin/fuzz_*; do
   cp "$fuzzer" "$OUT"
 done
 zip -qj "$OUT/fuzz_ply_seed_corpus.zip" "$SRC"/roost/tests/apps/data/*.ply
+zip -qj "$OUT/fuzz_c_calls_seed_corpus.zip" "$SRC"/roost/tests/fuzz/seeds/c_calls/*
 printf '[asan]\ndetect_leaks=0\n' >"$OUT/fuzz_ply.options" # assimp's, when it refuses a file
 cp "$OUT/fuzz_ply.options" "$OUT/fuzz_mesh.options"
