@@ -10,11 +10,11 @@ int main() {
   std::vector<std::uint32_t> results(queries.size());
   std::uint32_t one = 0, sum = 0;
 
-  roost::host cpu;                                   // where: this machine, all cores
-  roost::frozen_map map(cpu, keys, values);          // keys[i] -> values[i]
-  map.find(cpu, queries, results, 99);               // in bulk; 99 for absent keys
-  if (auto value = map.ref().find(1)) one = *value;  // one key
-  for (auto [key, value] : map) sum += value;        // all pairs, in no defined order
+  roost::host cpu;                             // where: this machine, all cores
+  roost::frozen_map map(cpu, keys, values);    // keys[i] -> values[i]
+  map.find(cpu, queries, results, 99);         // in bulk; 99 for absent keys
+  if (auto value = map.find(1)) one = *value;  // one key
+  for (auto [key, value] : map) sum += value;  // all pairs, in no defined order
   std::printf("%zu pairs, %.0f %% full\n", map.size(), 100 * map.load_factor());
 
   const bool right =

@@ -24,7 +24,8 @@ CONTENTS = {
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
     "Results": "docs/performance apps/bench/peers/README docs/reproduction",
-    "Project": "packaging/README CONTRIBUTING docs/internals docs/mutants CHANGELOG SECURITY CODE_OF_CONDUCT",
+    "Project": "packaging/README CONTRIBUTING docs/internals docs/testing docs/mutants CHANGELOG SECURITY "
+    "CODE_OF_CONDUCT",
 }
 # Pages that sections of others make, each up to its first picture: the page, which of its sections (or None:
 # what stands before them), and their heading if it is not their own.

@@ -58,6 +58,9 @@ using concurrent_ref = typename detail::values_of_map<Key, Value, Place>::ref_ty
 template <class Key, class Value, class Place = host>
 class concurrent_map : public single_keys<concurrent_map<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
+  static_assert(
+      sizeof(Key) <= 8,
+      "keys of a concurrent_map or concurrent_set have up to 8 bytes: a roost::stadium_map takes any");
   using one = single_keys<concurrent_map, Key, Value, Place>;
   using value_store = detail::values_of_map<Key, Value, Place>;
   using slots = typename value_store::slots;

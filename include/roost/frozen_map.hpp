@@ -260,12 +260,12 @@ class frozen_map : public single_keys<frozen_map<Key, Value, Place, Layout>, Key
   std::unique_ptr<table> table_;  // null: an empty map
 };
 
-template <class Place, detail::range_of_pairs Pairs>
+template <detail::place_comes_first Place, detail::range_of_pairs Pairs>
 frozen_map(
     const Place&, const Pairs&,
     typename default_layout<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>>::options = {})
     -> frozen_map<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>;
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
 frozen_map(const Place&, const Keys&, const Values&,
            typename default_layout<detail::element_of<Keys>, detail::element_of<Values>>::options = {})
     -> frozen_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;

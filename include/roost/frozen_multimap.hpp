@@ -493,18 +493,18 @@ class frozen_multimap : public single_keys<frozen_multimap<Key, Value, Place>, K
   frozen_statistics statistics_;
 };
 
-template <class Place, detail::range_of_pairs Pairs>
+template <detail::place_comes_first Place, detail::range_of_pairs Pairs>
 frozen_multimap(const Place&, const Pairs&)
     -> frozen_multimap<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>;
-template <class Place, detail::range_of_pairs Pairs>
+template <detail::place_comes_first Place, detail::range_of_pairs Pairs>
 frozen_multimap(
     const Place&, const Pairs&,
     typename frozen_multimap<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>::options)
     -> frozen_multimap<detail::key_in<Place, Pairs>, detail::value_in<Place, Pairs>, Place>;
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
 frozen_multimap(const Place&, const Keys&, const Values&)
     -> frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>;
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
 frozen_multimap(
     const Place&, const Keys&, const Values&,
     typename frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>::options)

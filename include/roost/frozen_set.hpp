@@ -57,7 +57,7 @@ class frozen_set : frozen_map<Key, none, Place, Layout> {
       map::empty, map::capacity, map::load_factor, map::bytes, map::statistics, map::mean_probes, map::valid;
 };
 
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 frozen_set(const Place&, const Keys&, typename default_layout<detail::element_of<Keys>, none>::options = {})
     -> frozen_set<detail::element_of<Keys>, Place>;
 

@@ -146,7 +146,7 @@ class sorted_map : public single_keys<sorted_map<Key, Value, Place>, Key, Value,
   [[no_unique_address]] detail::ref_life<Place> life_;
 };
 
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
 sorted_map(const Place&, const Keys&, const Values&)
     -> sorted_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
 

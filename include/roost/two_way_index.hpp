@@ -163,9 +163,9 @@ class two_way_index : public single_keys<two_way_index<Key, Place>, Key, std::ui
   array<std::uint32_t, Place> input_;
 };
 
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 two_way_index(const Place&, const Keys&) -> two_way_index<detail::element_of<Keys>, Place>;
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 two_way_index(const Place&, const Keys&, typename two_way_index<detail::element_of<Keys>, Place>::options)
     -> two_way_index<detail::element_of<Keys>, Place>;
 

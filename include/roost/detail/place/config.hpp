@@ -18,6 +18,15 @@
 #error "roost needs g++ 12 or newer, or clang 16 or newer: take one of these"
 #endif
 
+#if __cplusplus < 202002L
+#error "roost needs C++20: compile with -std=c++20"
+#endif
+#if defined(__has_include)
+#if !__has_include(<oneapi/tbb/task_arena.h>)
+#error "roost needs oneTBB: install it (Debian: apt-get install libtbb-dev)"
+#endif
+#endif
+
 // How one source is compiled for two places. ROOST_FN marks what runs on both; ROOST_ON_DEVICE is 1 while the
 // compiler makes GPU code, so that the few steps with a version of their own can choose.
 
@@ -83,7 +92,16 @@
 #include <cstdint>
 #include <type_traits>
 
+namespace roost {
+class host;
+class cuda;
+}  // namespace roost
+
 namespace roost::detail {
+
+/// What compilers print where another argument comes first.
+template <class T>
+concept place_comes_first = std::is_same_v<T, host> || std::is_same_v<T, cuda>;
 
 // ISO C++ has neither, and takes them for no numbers; GNU's dialect does.
 __extension__ typedef __int128 int128;

@@ -6,11 +6,6 @@
 // measured as described in docs/performance.md. Numbers of teams are those that run at once on a
 // multiprocessor.
 
-namespace roost {
-class host;
-class cuda;
-}  // namespace roost
-
 namespace roost::detail {
 
 /// The order of the reads of a tile's lookups: see detail/table/probe.hpp.
