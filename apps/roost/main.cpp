@@ -16,6 +16,7 @@
 #include "apps/shared/info.hpp"
 #include "apps/solids/voxels.hpp"
 #include "apps/stars/stars.hpp"
+#include "apps/stress/stress.hpp"
 #include "apps/text/join.hpp"
 #include "apps/text/unique.hpp"
 #include "describe.hpp"
@@ -95,6 +96,7 @@ int main(int argc, char** argv) {
   add_stars(app);
   add_lidar(app);
   add_match(app);
+  add_stress(app);
 #endif
   app.footer(
       "roost COMMAND --help lists the options of a command, with examples.\n"

@@ -55,7 +55,7 @@ same_words "choices" $'auto\ncuda\nhost' "$(complete_words bench --place '')"
 same_words "choices that begin alike" $'semi' "$(complete_words join -k s)"
 same_words "choices of words with numbers" $'events\nwall' "$(complete_words bench --clock '')"
 
-for command in bench voxels reproduce join unique "stars build" "stars solve" lidar match; do
+for command in bench voxels reproduce join unique "stars build" "stars solve" lidar match stress; do
   # shellcheck disable=SC2086
   "$roost" $command --help | grep -q "^  roost ${command%% *} \|| roost ${command%% *} " || fail "$command --help has no example"
 done

@@ -41,7 +41,7 @@ quick = [
     ["stars", "build", "sky.csv", "--out", "sky2", *host], stars, match,
     [*solids, "--grid", "16", "--reps", "1", "--no-picture"],
     ["voxels", "mesh.obj", "--grid", "16", "--reps", "1", "--no-picture", *host],
-    ["lidar", "c.xyz", "--reps", "1", *host],
+    ["lidar", "c.xyz", "--reps", "1", *host], ["stress", "--seconds", "0.1", *host],
 ]
 into_files = [
     ["join", "a.csv", "b.csv", "--on", "id", "-o", "fresh", *host], ["unique", "a.csv", "-o", "fresh", *host],
@@ -57,7 +57,7 @@ slow = [
     ["stars", "build", "slow", "--out", "sky3", *host], [*match, "--reps", "1000", "--m", "1000000"],
     [*solids, "--grid", "4096", "--reps", "1000", "--out", "out"],
     ["voxels", "mesh.obj", "--grid", "1024", "--reps", "1000", "--out", "out", *host],
-    ["lidar", "--generate", "100", "--reps", "1000", *host],
+    ["lidar", "--generate", "100", "--reps", "1000", *host], ["stress", "--seconds", "1000", *host],
 ]
 bad = 0
 
