@@ -12,8 +12,8 @@
 
 namespace roost::stress {
 
-/// Set by Ctrl-C: all waiting ends.
-inline std::atomic<bool> interrupted = false;
+/// The signal that asked this process to end (Ctrl-C), or 0: then all waiting ends.
+inline std::atomic<int> interrupted = 0;
 
 /// A process of this program whose standard output is a pipe. Killed by the destructor.
 class child {

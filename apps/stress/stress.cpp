@@ -232,10 +232,12 @@ void stress(stress_options options) {
   options.seed = options.wanted_seed ? *options.wanted_seed : std::random_device()();
   std::optional<history> only;
   if (!options.calls.empty()) only = read_history(options.calls);
-  fmt::print("roost stress --seed {} --place {} --threads {}\n", options.seed, options.place,
-             options.threads);
+  const auto kinds =
+      options.kinds == all_kinds() ? "" : fmt::format(" --kinds {}", fmt::join(options.kinds, ","));
+  fmt::print("roost stress --seed {} --place {} --threads {}{}\n", options.seed, options.place,
+             options.threads, kinds);
   std::fflush(stdout);
-  const auto stop = [](int) { interrupted = true; };
+  const auto stop = [](int number) { interrupted = number; };
   for (const int number : {SIGINT, SIGTERM}) signal(number, stop);
   std::optional<own_folder> folder(options.folder);
   options.folder = folder->path();
@@ -254,8 +256,8 @@ void stress(stress_options options) {
   folder.reset();
   if (interrupted) {
     std::fflush(stdout);
-    signal(SIGINT, SIG_DFL);
-    raise(SIGINT);
+    signal(interrupted, SIG_DFL);
+    raise(interrupted);
   }
   if (found) throw error(fmt::format("stress: seed {}, round {}: {}", options.seed, round, found->what));
 }

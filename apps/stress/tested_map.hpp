@@ -59,28 +59,35 @@ struct third {
   }
 };
 
-/// What single calls of many threads return: of three in four keys they change, and of the others they find.
+/// What single calls of many threads return: they change most keys, find a third and, with `erases`, erase
+/// some.
 template <bool is_set, class Ref, class Key, class Value>
 struct use_ref {
-  static constexpr std::uint8_t inserted = 0, present = 1, full = 2, found = 3, absent = 4;
+  static constexpr std::uint8_t inserted = 0, present = 1, full = 2, found = 3, absent = 4, erased = 5;
   Ref ref;
   const Key* keys;
   const Value* values;
   std::uint8_t* what;
   Value* seen;
+  bool erases;
 
   ROOST_FN void operator()(std::size_t i) const {
     Ref mine = ref;
-    if constexpr (is_set) {
-      what[i] = i % 4 != 3               ? static_cast<std::uint8_t>(mine.insert(keys[i]))
-                : mine.contains(keys[i]) ? found
-                                         : absent;
-    } else if (i % 4 == 3) {
-      const auto value = mine.find(keys[i]);
-      what[i] = value ? found : absent;
-      if (value) seen[i] = *value;
+    if (erases && i % 8 == 1) {
+      what[i] = mine.erase(keys[i]) ? erased : absent;
+    } else if (i % 3 == 2) {
+      if constexpr (is_set) {
+        what[i] = mine.contains(keys[i]) ? found : absent;
+      } else {
+        const auto value = mine.find(keys[i]);
+        what[i] = value ? found : absent;
+        if (value) seen[i] = *value;
+      }
     } else {
-      what[i] = static_cast<std::uint8_t>(mine.insert_or_apply(keys[i], values[i], add()));
+      if constexpr (is_set)
+        what[i] = static_cast<std::uint8_t>(mine.insert(keys[i]));
+      else
+        what[i] = static_cast<std::uint8_t>(mine.insert_or_apply(keys[i], values[i], add()));
     }
   }
 };
@@ -485,34 +492,41 @@ class tested_map final : public tested_table {
     auto what = ground_.template like<std::uint8_t>(k);
     auto seen = ground_.template like<value>(k);
     using use = use_ref<is_set, typename Table::ref_type, key, value>;
-    ground_.where().for_each(keys.size(), use{table_.ref(), k.data(), v.data(), what.data(), seen.data()});
+    const use each{table_.ref(), k.data(), v.data(), what.data(), seen.data(), one.seed % 2 == 0};
+    ground_.where().for_each(keys.size(), each);
     ground_.where().synchronize();
     const auto answers = ground_.template back<std::uint8_t>(what);
     const auto values = ground_.template back<value>(seen);
-    std::unordered_map<key, std::array<std::uint64_t, 5>> counts;
+    const auto now = read(table_, ground_);
+    std::unordered_map<key, std::array<std::uint64_t, 6>> counts;
     for (std::size_t i = 0; i < keys.size(); ++i) ++counts[keys[i]].at(answers[i]);
     std::unordered_map<key, std::unordered_set<std::uint64_t>> possible;  // numbers of values that a key had
     for (const auto& [key, n] : counts) {
-      const auto before = of(held_, key);
+      const auto before = of(held_, key), later = of(now, key);
       const auto changes = n[use::inserted] + n[use::present];
-      expect(n[use::inserted] == (!before && changes != 0), "refs: inserted comes too often or too rarely");
-      expect(!before || n[use::full] == 0 || sizeof(value) > 8, "refs: full, although the key is present");
-      expect(!before || n[use::absent] == 0, "refs: a key that is present is not found");
-      expect(before || changes != 0 || n[use::found] == 0, "refs: a key that is absent is found");
+      const bool always_there = before && n[use::erased] == 0;
+      expect(n[use::inserted] + before.has_value() == n[use::erased] + later.has_value(),
+             "refs: a key is inserted or erased too often or too rarely");
+      expect(!before || n[use::full] == 0 || sizeof(value) > 8, "refs: full, although the key has a slot");
+      expect(!always_there || n[use::absent] == 0, "refs: a key that is present is not found");
       auto& numbers = possible[key];
-      if (before) numbers.insert(number_of(*before));
-      for (std::uint64_t j = 1; j <= changes; ++j)
-        numbers.insert(number_of(is_set ? value{} : after(one, effect::add, before, key, j)));
-      if (changes != 0)
-        held_.insert_or_assign(key, is_set ? value{} : after(one, effect::add, before, key, changes));
+      for (std::uint64_t j = 0; j <= changes; ++j) {
+        if (before) numbers.insert(number_of(after(one, effect::add, before, key, j)));
+        if (j != 0 && !always_there) numbers.insert(number_of(after(one, effect::add, {}, key, j)));
+      }
+      if (n[use::erased] == 0 && changes != 0)
+        same(later, after(one, effect::add, before, key, changes), key, "refs");
+      expect_one_of(later, numbers, key);
+      later ? static_cast<void>(held_.insert_or_assign(key, *later)) : static_cast<void>(held_.erase(key));
     }
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (is_set || answers[i] != use::found) continue;
-      const auto number = number_of(values[i]);
-      if (values[i] != value_of<value>(number) || !possible[keys[i]].contains(number))
-        throw_difference("refs, a value that the key never had", keys[i], number, {});
-    }
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (answers[i] == use::found && !is_set) expect_one_of(values[i], possible[keys[i]], keys[i]);
     check();
+  }
+  static void expect_one_of(std::optional<value> is, const std::unordered_set<std::uint64_t>& numbers,
+                            key k) {
+    if (!is || (*is == value_of<value>(number_of(*is)) && numbers.contains(number_of(*is)))) return;
+    throw_difference("refs, a value that the key never had", k, number_of(*is), {});
   }
 
   /// Saves the table, and continues with the loaded one, of another number of shards.
