@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <sstream>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace roost::tools {
@@ -304,6 +306,21 @@ std::string wrong_number(const std::string& text) {
   return {};
 }
 
+/// How many letters are inserted, left out, or replaced to turn one word into another.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t before = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = before + (a[i] == b[j] ? 0 : 1);
+      before = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
 }  // namespace
 
 void format_help(CLI::App& app) {
@@ -333,9 +350,24 @@ void expect_commands(const CLI::App& app, int argc, const char* const* argv) {
 #else
   constexpr std::string_view others;
 #endif
+  std::vector<std::string> names;
+  for (const auto* command : commands) names.push_back(command->get_name());
   throw CLI::ParseError(
-      fmt::format("{}; commands: {}{}", wrong, replaced(names_of_commands(app), ' ', ", "), others),
+      fmt::format("{}; commands: {}{}{}", wrong, replaced(names_of_commands(app), ' ', ", "), others,
+                  argc > 1 ? suggestion(argv[1], names) : ""),
       CLI::ExitCodes::ExtrasError);
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
+  std::string best;
+  std::size_t least = std::max<std::size_t>(word.size() / 3, 1) + 1;
+  for (const auto& name : names) {
+    const std::size_t distance = edits(word, name);
+    if (distance >= least) continue;
+    least = distance;
+    best = name;
+  }
+  return best.empty() ? best : fmt::format("; did you mean {}?", best);
 }
 
 std::string describe(const CLI::App& app, const std::string& kind) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 /// \file
 /// Descriptions of a command line parser: help, a man page, and shell completions, all made from the same
@@ -20,6 +21,9 @@ void refuse_wrong_numbers(CLI::App& app);
 /// Throws CLI::ParseError, which lists the commands, if the next word should be one and is not, or is
 /// missing.
 void expect_commands(const CLI::App& app, int argc, const char* const* argv);
+
+/// "; did you mean NAME?" with the one of these names that a word is likely to stand for, or nothing.
+std::string suggestion(const std::string& word, const std::vector<std::string>& names);
 
 /// `kind`: bash or zsh, a script that completes command lines; or man, a page in roff. `commands` begins with
 /// the name of the program.

@@ -30,6 +30,17 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// What a value that is "VALUE not in {A,B}" is likely to stand for.
+std::string suggested_value(const std::string& text, std::size_t set) {
+  const auto begin = text.rfind(' ', set - 1) + 1;
+  auto value = text.substr(begin, set - begin);
+  if (value == "full") value = "outer";  // as a join is called elsewhere
+  std::vector<std::string> names;
+  std::istringstream list(text.substr(set + 9, text.size() - set - 10));
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return roost::tools::suggestion(value, names);
+}
+
 constexpr int wrong_command_line = 64;  // EX_USAGE of sysexits.h
 
 /// What is wrong with a command line, on one line.
@@ -48,6 +59,13 @@ std::string usage_error(const CLI::App& app, int argc, char** argv, const CLI::P
   const auto unknown = app.remaining(true);  // what() lists them from the last to the first
   if (!unknown.empty() && (kind == CLI::ExitCodes::ExtrasError || kind == CLI::ExitCodes::RequiredError)) {
     text = fmt::format("{}: no such option or argument", fmt::join(unknown, " "));
+    std::vector<std::string> names;
+    for (const auto* option : command->get_options()) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    if (unknown.front().starts_with("--")) text += roost::tools::suggestion(unknown.front(), names);
+  } else if (const auto set = text.find(" not in {"); set != text.npos && text.ends_with('}')) {
+    text += suggested_value(text, set);
   } else if (kind == CLI::ExitCodes::ArgumentMismatch && text.ends_with(" missing")) {
     text = text.substr(0, text.find(": ")) + ": give a value";
   }

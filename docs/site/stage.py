@@ -55,8 +55,8 @@ HEADERS = {  # the public headers, as the C++ reference lists them
     "Voxels": "coordinate_index kernel_map sparse_conv sparse_options",
     "Several GPUs and processes": "shards gpus rank sharded_map sharded_set sharded_multimap sharded_index "
     "sharded_concurrent_map sharded_join sharded_file sharded_table",
-    "Places and memory": "place host cuda error file",
-    "Lookups": "bulk pair ref lanes",
+    "Places and memory": "place host cuda error file fwd",
+    "Lookups": "bulk pair ref single_keys lanes",
     "Building blocks": "hash partition functional kernels",
     "Layouts": "compact bucketed probing indexed ticket_board",
 }
@@ -65,6 +65,7 @@ LAYOUT_FILES = {
     Path(f"include/roost/{name}.hpp")
     for name in (
         "detail/table/ref",
+        "detail/table/single_keys",
         "detail/frozen/bucketed",
         "detail/frozen/compact",
         "detail/concurrent/indexed",

@@ -55,7 +55,7 @@ using concurrent_ref = typename detail::values_of_map<Key, Value, Place>::ref_ty
 /// refs may overlap with each other and with const members; members that change the map must not overlap with
 /// anything else. Moving is cheap (a map that was moved from can be assigned to or destroyed); copying is
 /// forbidden. If a member throws, the map keeps its pairs and may hold part of the batch.
-template <class Key, class Value, class Place = host>
+template <class Key, class Value, class Place /* = host */>
 class concurrent_map : public single_keys<concurrent_map<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
   static_assert(

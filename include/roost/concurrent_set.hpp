@@ -16,7 +16,7 @@ namespace roost {
 ///     if (ref.insert(key) == roost::insertion::inserted) ...
 ///
 /// See concurrent_map for what the calls have in common: room, cost, errors, which calls may overlap.
-template <class Key, class Place = host>
+template <class Key, class Place /* = host */>
 class concurrent_set : concurrent_map<Key, none, Place> {
   using map = concurrent_map<Key, none, Place>;
 

@@ -60,7 +60,7 @@ using frozen_ref = typename Layout::template table<Place, Key, Value>;
 ///
 /// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of
 /// up to 24; or bucketed, the default for others.
-template <class Key, class Value, class Place = host, class Layout = default_layout<Key, Value>>
+template <class Key, class Value, class Place /* = host */, class Layout /* = default_layout<Key, Value> */>
 class frozen_map : public single_keys<frozen_map<Key, Value, Place, Layout>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
   using one = single_keys<frozen_map, Key, Value, Place>;

@@ -127,7 +127,7 @@ class multimap_matches {
 /// three times the pairs. Skew does not slow it down: a key may have half of all pairs.
 ///
 /// Threads, streams, failure: as in frozen_map.
-template <class Key, class Value, class Place = host>
+template <class Key, class Value, class Place /* = host */>
 class frozen_multimap : public single_keys<frozen_multimap<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
   using one = single_keys<frozen_multimap, Key, Value, Place>;

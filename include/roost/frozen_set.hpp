@@ -14,7 +14,7 @@ namespace roost {
 ///     set.contains(cpu, queries, answers);
 ///
 /// See frozen_map for what the calls have in common: places, costs, errors, thread safety.
-template <class Key, class Place = host, class Layout = default_layout<Key, none>>
+template <class Key, class Place /* = host */, class Layout /* = default_layout<Key, none> */>
 class frozen_set : frozen_map<Key, none, Place, Layout> {
   using map = frozen_map<Key, none, Place, Layout>;
 

@@ -4,11 +4,9 @@
 
 #include "roost/detail/place/sequence.hpp"
 #include "roost/error.hpp"
+#include "roost/fwd.hpp"
 
 namespace roost {
-
-/// The value type of sets: empty, and takes no memory.
-struct none {};
 
 namespace detail {
 

@@ -27,7 +27,7 @@ namespace roost {
 /// once, the first pair in input order wins. Builds use CUB's stable radix sort on cuda, with scratch memory
 /// of about twice the input, and oneTBB's parallel sort on the host. Threads, streams, failure: as in
 /// frozen_map.
-template <class Key, class Value, class Place = host>
+template <class Key, class Value, class Place /* = host */>
 class sorted_map : public single_keys<sorted_map<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::is_integer<Key>, "roost::sorted_map: keys are integers of up to 8 bytes");
   static_assert(detail::check_types<Key, Value>());

@@ -36,7 +36,7 @@ enum class index_order {
 /// unique_inverse() gives keys and indices without a table.
 ///
 /// Threads, streams, failure: as in frozen_map. add() must not overlap with any other call.
-template <class Key, class Place = host>
+template <class Key, class Place /* = host */>
 class two_way_index : public single_keys<two_way_index<Key, Place>, Key, std::uint32_t, Place> {
   using one = single_keys<two_way_index, Key, std::uint32_t, Place>;
   using map = frozen_map<Key, std::uint32_t, Place>;

@@ -35,7 +35,7 @@ namespace roost {
 /// per block, besides coordinates() and rows_of_input(). Duplicate coordinates cost nothing extra.
 ///
 /// Threads, streams, failure: as in frozen_map.
-template <int D, class Place = host>
+template <int D, class Place /* = host */>
 class coordinate_index {
   static_assert(D >= 2 && D <= 4, "a coordinate_index has 2, 3 or 4 axes besides the batch");
   using table = detail::voxel_table<D, Place>;

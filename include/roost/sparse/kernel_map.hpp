@@ -23,7 +23,7 @@ namespace roost {
 /// offset.
 ///
 /// Deterministic. Threads, streams, failure: as in frozen_map.
-template <int D, class Place = host>
+template <int D, class Place /* = host */>
 class kernel_map {
   using table = detail::neighbour_table<D, Place>;
 

@@ -59,7 +59,7 @@ using stadium_ref = ticket_board::table<Place, Key, Value>;
 ///
 /// Moving is cheap (a map that was moved from can be assigned to or destroyed); copying is forbidden. If a
 /// member throws, the map keeps its pairs and may hold part of the batch.
-template <class Key, class Value, class Place = host>
+template <class Key, class Value, class Place /* = host */>
 class stadium_map : public single_keys<stadium_map<Key, Value, Place>, Key, Value, Place> {
   static_assert(detail::check_types<Key, Value>());
   using one = single_keys<stadium_map, Key, Value, Place>;

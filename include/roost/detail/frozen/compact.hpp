@@ -35,7 +35,7 @@ struct compact {
 
   /// True for the types that this layout is for: keys of up to 8 bytes, values of up to 24.
   template <class Key, class Value>
-  static constexpr bool takes = sizeof(Key) <= 8 && sizeof(Value) <= 24 && alignof(Value) <= 16;
+  static constexpr bool takes = std::is_same_v<default_layout<Key, Value>, compact>;
 
   template <class Place, class Key, class Value>
   class table;
@@ -576,10 +576,6 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   int format_;
   detail::empty_keys<Key> empty_;
 };
-
-/// The default layout of frozen_map and frozen_set: compact if it supports the types, otherwise bucketed.
-template <class Key, class Value>
-using default_layout = std::conditional_t<compact::takes<Key, Value>, compact, bucketed>;
 
 }  // namespace roost
 

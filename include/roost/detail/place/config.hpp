@@ -92,10 +92,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace roost {
-class host;
-class cuda;
-}  // namespace roost
+#include "roost/fwd.hpp"
 
 namespace roost::detail {
 
