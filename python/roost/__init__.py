@@ -15,7 +15,8 @@ that numpy.asarray takes. Results are arrays of the library of the (first) argum
 docs/python.md.
 """
 
-import sys
+import importlib as _importlib
+import sys as _sys
 
 from . import _gpu, _host
 from ._arrays.take import from_arrow
@@ -23,7 +24,7 @@ from ._functions import duplicated, factorize, isin, join, partition, unique, va
 from ._gather import gather
 from ._group_by import GroupBy, group_by
 from ._merge import merge
-from ._options import whole_number
+from ._options import whole_number as _whole_number
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
 __version__ = "0.2.0"
@@ -52,12 +53,28 @@ __all__ = [
     "value_counts",
 ]
 
+_MODULES = ("distributed", "match", "solids", "sparse", "spconv", "stars", "torch")
+
+
+def __getattr__(name):
+    """A module of the package that was not imported yet."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'roost' has no attribute {name!r}")
+    try:
+        return _importlib.import_module(f"roost.{name}")
+    except ImportError as why:
+        raise AttributeError(f"roost.{name} cannot be imported: {why}") from why
+
+
+def __dir__():
+    return sorted([*__all__, *_MODULES, "__doc__", "__version__"])
+
 
 def set_threads(threads):
     """Sets how many threads calls on the CPU use: 1 to 4096, but never more than the number of cores; or 0
     for all cores, the default."""
     what = "roost.set_threads"
-    threads = whole_number(threads, what, "threads")
+    threads = _whole_number(threads, what, "threads")
     if threads > 4096:
         raise ValueError(f"{what}: threads={threads}; give at most 4096, or 0 for all cores")
     _host.set_threads(threads)
@@ -67,8 +84,8 @@ def trim():
     """Returns memory that roost keeps for its next call to the system."""
     _host.trim()
     _gpu.trim()
-    if "roost._apps" in sys.modules:
-        sys.modules["roost._apps"].trim()
+    if "roost._apps" in _sys.modules:
+        _sys.modules["roost._apps"].trim()
 
 
 def info():

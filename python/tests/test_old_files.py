@@ -73,6 +73,7 @@ def test_stores(version):
     table = roost.Store.load(FILES / version / "table.store", "int64", "float32", 3)
     assert len(table) == 200 and np.array_equal(table.find(KEYS)[:, 1], VALUES.astype("float32"))
 
+
 def snapshot(torch):
     """A table of rows that are learned, its rows, and what they are after another step."""
     ids = torch.from_numpy(KEYS)

@@ -235,6 +235,18 @@ def test_import_is_light():
     assert done.stdout == "[]\n"
 
 
+def test_modules_come_when_they_are_asked_for():
+    modules = {"distributed", "match", "solids", "sparse", "spconv", "stars", "torch"}
+    assert set(dir(roost)) == {*roost.__all__, *modules, "__doc__", "__version__"}
+    code = "import roost, sys; assert 'roost.sparse' not in sys.modules; print(roost.sparse.CoordinateIndex)"
+    assert "CoordinateIndex" in subprocess.check_output([sys.executable, "-c", code], text=True)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        roost.nothing  # noqa: B018
+    if importlib.util.find_spec("torch") is None:
+        with pytest.raises(AttributeError, match="roost.torch cannot be imported"):
+            roost.torch  # noqa: B018
+
+
 def test_jax_without_64_bits():
     """Numbers of 8 bytes are no numbers there: each is one of 4 bytes, or refused."""
     pytest.importorskip("jax")
