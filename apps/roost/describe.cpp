@@ -306,17 +306,19 @@ std::string wrong_number(const std::string& text) {
   return {};
 }
 
-/// How many letters are inserted, left out, or replaced to turn one word into another.
+/// How many letters are inserted, left out, replaced, or exchanged with the next to turn one word into
+/// another.
 std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1), above, next(b.size() + 1);  // above: of two letters before
   std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t before = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = before + (a[i] == b[j] ? 0 : 1);
-      before = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      next[j] = std::min({row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), row[j] + 1, next[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], above[j - 2] + 1);
     }
+    above = std::exchange(row, next);
   }
   return row.back();
 }

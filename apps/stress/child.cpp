@@ -25,7 +25,8 @@ child::child(const std::vector<std::string>& arguments) {
     throw error(fmt::format("stress: no pipe: {}; close other programs", std::strerror(errno)));
   std::vector<char*> words{const_cast<char*>("roost"), const_cast<char*>("stress")};
   for (const auto& one : arguments) words.push_back(const_cast<char*>(one.c_str()));
-  words.push_back(nullptr);
+  const std::string parent = std::to_string(getpid());
+  words.insert(words.end(), {const_cast<char*>("--parent"), const_cast<char*>(parent.c_str()), nullptr});
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -84,9 +85,9 @@ std::string child::end() {
                              : fmt::format("exit code {}", WEXITSTATUS(status));
 }
 
-void belong_to_parent() {
+void belong_to(int parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() == 1) _exit(1);
+  if (getppid() != parent) _exit(1);
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_DFL);
 }

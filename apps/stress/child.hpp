@@ -40,6 +40,6 @@ class child {
 };
 
 /// In a child: ends it with its parent, and leaves Ctrl-C to that.
-void belong_to_parent();
+void belong_to(int parent);
 
 }  // namespace roost::stress

@@ -70,7 +70,7 @@ std::vector<std::string> arguments_of(const work& all) {
                                  all.place,
                                  "--threads",
                                  std::to_string(all.threads),
-                                 "--folder",
+                                 "--in",
                                  all.folder,
                                  "--seed",
                                  std::to_string(all.seed),
@@ -306,6 +306,8 @@ void add_stress(CLI::App& app) {
   const auto hidden = [&](const char* name, auto& to) { command->add_option(name, to)->group(""); };
   command->add_flag("--worker", options->worker)->group("");  // for its own processes
   command->add_flag("--saver", options->saver)->group("");
+  hidden("--in", options->folder);  // which may be gone when they begin
+  hidden("--parent", options->parent);
   hidden("--first", options->first_round);
   hidden("--with", options->with);  // for its tests: spoil, crash or hang ends each history
   command->footer(

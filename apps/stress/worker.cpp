@@ -45,7 +45,7 @@ void kill_a_save(const work& all, const history& of, const call& one, tested_tab
   table.adopt(file);
   const call change = nth_change(one, table.change(), 0);
   child saver({"--saver", "--calls", text_of(history{of.kind, of.seed, {change}}), "--place", all.place,
-               "--threads", std::to_string(all.threads), "--folder", all.folder});
+               "--threads", std::to_string(all.threads), "--in", all.folder});
   constexpr double patience = 300;
   expect(saver.line(patience).has_value(), "a process that loads the saved table has ended or hangs");
   draws random(one.seed);
@@ -123,7 +123,7 @@ history round_of(const work& all, std::uint64_t round) {
 }
 
 void play(const work& all) {
-  belong_to_parent();
+  belong_to(all.parent);
   const auto start = clock::now();
   if (!all.calls.empty()) return static_cast<void>(play_one(all, read_history(all.calls), start));
   auto round = all.first_round;
@@ -133,7 +133,7 @@ void play(const work& all) {
 }
 
 void save_until_killed(const work& all) {
-  belong_to_parent();
+  belong_to(all.parent);
   const auto of = read_history(all.calls);
   const auto& change = of.calls.at(0);
   const auto file = files_of(all) / "killed";

@@ -20,6 +20,7 @@ struct work {
   std::vector<std::string> kinds;
   std::string with;   ///< a call that ends each history, if it is not empty
   std::string calls;  ///< a history to replay, if it is not empty
+  int parent = 0;     ///< its process
 };
 
 inline double seconds_since(std::chrono::steady_clock::time_point start) {

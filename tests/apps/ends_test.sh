@@ -100,10 +100,11 @@ for words, command in (
     (b"roost: '' is not a command; commands: info", [""]),
     (b"roost: bench: --reps: Value 0 not in range", ["bench", "--reps", "0"]),
     (b"roost: bench: --tabel x: no such option or argument; did you mean --table? (see", ["bench", "--tabel", "x"]),
-    (b"commands: build, solve; did you mean solve? (see", ["stars", "slove"]),
+    (b"roost: stars: 'slove' is not a command; commands: build, solve; did you mean solve? (see", ["stars", "slove"]),
     (b"roost: join: --kind: full not in {anti,inner,left,outer,right,semi}; did you mean outer? (see",
      ["join", "--kind", "full", "a.csv", "b.csv"]),
-    (b"semi}; did you mean inner? (see", ["join", "--kind", "iner", "a.csv", "b.csv"]),
+    (b"roost: join: --kind: iner not in {anti,inner,left,outer,right,semi}; did you mean inner? (see",
+     ["join", "--kind", "iner", "a.csv", "b.csv"]),
 ):
     run = subprocess.run([roost, *command], capture_output=True, timeout=120, check=False)
     expect(run.returncode == 64 and is_line(run.stderr, words) and not run.stdout, "a wrong command line", command, run)
