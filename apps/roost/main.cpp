@@ -63,7 +63,8 @@ std::string usage_error(const CLI::App& app, int argc, char** argv, const CLI::P
     for (const auto* option : command->get_options()) {
       for (const auto& name : option->get_lnames()) names.push_back("--" + name);
     }
-    if (unknown.front().starts_with("--")) text += roost::tools::suggestion(unknown.front(), names);
+    const auto first = unknown.front().substr(0, unknown.front().find('='));
+    if (first.starts_with("--")) text += roost::tools::suggestion(first, names);
   } else if (const auto set = text.find(" not in {"); set != text.npos && text.ends_with('}')) {
     text += suggested_value(text, set);
   } else if (kind == CLI::ExitCodes::ArgumentMismatch && text.ends_with(" missing")) {

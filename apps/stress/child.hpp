@@ -12,7 +12,7 @@
 
 namespace roost::stress {
 
-/// The signal that asked this process to end (Ctrl-C), or 0: then all waiting ends.
+/// The number of the signal that asks this process to end (Ctrl-C), or 0. Nothing waits any longer after it.
 inline std::atomic<int> interrupted = 0;
 
 /// A process of this program whose standard output is a pipe. Killed by the destructor.
@@ -26,8 +26,7 @@ class child {
   std::optional<std::string> line(double seconds);
   /// Kills it.
   void kill();
-  /// How it ended, after its output has: "exit code 0", "signal 11 (Segmentation fault)", "killed after ...
-  /// seconds".
+  /// How the process ended, once its output has: "exit code 0", "signal 11 (Segmentation fault)".
   std::string end();
   /// Whether line() has waited in vain.
   bool hangs() const { return hangs_; }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "roost/error.hpp"
+#include "roost/hash.hpp"
 
 namespace roost::stress {
 namespace {
@@ -101,7 +102,7 @@ const std::vector<std::string>& all_kinds() {
 }
 
 history draw_history(std::uint64_t seed, std::uint64_t round, const std::vector<std::string>& kinds) {
-  draws random(mixed(seed) + round);
+  draws random(mix64(seed) + round);
   history all{kinds[random.below(kinds.size())], random.below(1'000'000'000), {}};
   const auto calls = 1 + random.below(40);
   for (std::uint64_t i = 0; i < calls; ++i) all.calls.push_back(draw_call(random, all.kind));
@@ -135,12 +136,6 @@ history read_history(const std::string& text) {
     all.calls.push_back(one);
   }
   return all;
-}
-
-std::uint64_t mixed(std::uint64_t number) {
-  number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
-  number = (number ^ number >> 27) * 0x94d049bb133111eb;
-  return number ^ number >> 31;
 }
 
 numbers keys_of(const call& one) {

@@ -54,9 +54,6 @@ std::string text_of(const call& one);
 std::string text_of(const history& all);
 history read_history(const std::string& text);
 
-/// Other numbers for other numbers.
-std::uint64_t mixed(std::uint64_t number);
-
 /// The keys of a call: small numbers, and the same from the largest number down.
 numbers keys_of(const call& one);
 

@@ -202,7 +202,7 @@ class tested_map final : public tested_table {
   }
   /// A value for each key of a call: copies of a key have the same.
   static value value_for(const call& one, key k) {
-    return is_set ? value{} : value_of<value>(mixed(k + 0x9e3779b97f4a7c15 * one.seed));
+    return is_set ? value{} : value_of<value>(mix64(k + 0x9e3779b97f4a7c15 * one.seed));
   }
   static std::vector<value> values_for(const call& one, const std::vector<key>& keys) {
     std::vector<value> values;
@@ -210,7 +210,7 @@ class tested_map final : public tested_table {
     for (const key k : keys) values.push_back(value_for(one, k));
     return values;
   }
-  static bool wanted(const call& one, key k) { return mixed(k + one.seed) % 2 == 0; }
+  static bool wanted(const call& one, key k) { return mix64(k + one.seed) % 2 == 0; }
   static bulk_options how(const call& one) {
     draws random(one.seed + 1);
     bulk_options options{.path =
@@ -455,7 +455,7 @@ class tested_map final : public tested_table {
   void run(const call& one) {
     std::vector<operation<key, value>> operations;
     for (const auto& [k, times] : count(one, draw_keys(one), false)) {
-      const auto kind = static_cast<operation_kind>(mixed(k ^ one.seed) % 4);
+      const auto kind = static_cast<operation_kind>(mix64(k ^ one.seed) % 4);
       operations.push_back({kind, k, value_for(one, k)});
     }
     const auto sent = ground_.bring(operations);
@@ -465,6 +465,7 @@ class tested_map final : public tested_table {
     for (std::size_t i = 0; i < operations.size(); ++i) expect_answer(operations[i], answers[i]);
     check();
   }
+  /// The operation has the result that it should have; makes it on the expected state, too.
   void expect_answer(const operation<key, value>& asked, const operation_result<value>& answer) {
     const auto before = of(held_, asked.key);
     const bool puts = asked.kind == operation_kind::insert || asked.kind == operation_kind::insert_or_assign;

@@ -100,6 +100,7 @@ class frozen_map : public single_keys<frozen_map<Key, Value, Place, Layout>, Key
     table_ = table::build(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_map"), options_);
   }
 
+  /// The same from one range of pairs.
   template <detail::range_of_pairs Pairs>
   void rebuild(const Place& place, const Pairs& pairs) {
     const auto& numbered = detail::numbered_pairs<Place>(pairs);

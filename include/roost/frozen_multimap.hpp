@@ -203,6 +203,7 @@ class frozen_multimap : public single_keys<frozen_multimap<Key, Value, Place>, K
   void rebuild(const Place& place, const Keys& keys, const Values& values) {
     *this = frozen_multimap(place, keys, values, options_);
   }
+  /// The same from one range of pairs.
   template <detail::range_of_pairs Pairs>
   void rebuild(const Place& place, const Pairs& pairs) {
     *this = frozen_multimap(place, pairs, options_);

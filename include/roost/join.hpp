@@ -13,6 +13,7 @@ template <class Row, class Place>
 struct joined_rows {
   array<Row, Place> left, right;
 
+  /// The number of pairs.
   std::size_t size() const { return left.size(); }
   /// Iterates over the pairs on the host: `for (auto [left, right] : rows)`.
   auto begin() const
@@ -26,6 +27,7 @@ struct joined_rows {
     return detail::numbered_iterator(at{this}, size());
   }
 
+ private:
   struct two_rows {
     Row left, right;
   };

@@ -61,6 +61,7 @@ class found {
     using result = found<std::remove_cvref_t<decltype(f(value_))>>;
     return here_ ? result(f(value_)) : result();
   }
+  /// Two are equal if neither has a value, or if both have equal ones.
   ROOST_FN friend bool operator==(const found& a, const found& b)
     requires std::equality_comparable<Value>
   {

@@ -16,7 +16,8 @@
 // Refs that have outlived what they refer to: with ROOST_CHECK_REFS (config.hpp) they end the program with a
 // line, else these classes are empty. A table has a ref_life for each memory that it moves to: a number of
 // its own, in a word that the place can read. A ref has the same number and the word's address. The word
-// changes when the life ends, is then reused for another number, and is never freed.
+// gets a larger number when the life ends, a still larger one when another life takes it, and is never freed.
+// It only grows, so that streams may write to it in any order.
 
 namespace roost::detail {
 
@@ -80,7 +81,9 @@ inline std::uint64_t* lasting_words(const cuda&, std::size_t n) {
 struct write_word {
   std::uint64_t* word;
   std::uint64_t number;
-  ROOST_FN void operator()(std::size_t) const { *word = number; }
+  __device__ void operator()(std::size_t) const {
+    atomicMax(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(number));
+  }
 };
 inline void set_word(const cuda& place, std::uint64_t* word, std::uint64_t number) try {
   place.for_each(1, write_word{word, number});
@@ -135,7 +138,7 @@ class ref_life {
   ref_life() = default;
   explicit ref_life(const Place& place) : place_(place), word_(spare_words::of(place).take(place)) {
     static std::atomic<std::uint64_t> last{0};
-    number_ = ++last;
+    number_ = 2 * ++last;
     if (word_ != nullptr) set_word(*place_, word_, number_);
   }
   ref_life(ref_life&& other) noexcept { *this = std::move(other); }
@@ -147,7 +150,7 @@ class ref_life {
   }
   ~ref_life() {
     if (word_ == nullptr) return;
-    set_word(*place_, word_, 0);
+    set_word(*place_, word_, number_ + 1);
     spare_words::of(*place_).give_back(word_);
   }
 
