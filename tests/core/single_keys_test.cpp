@@ -53,6 +53,21 @@ TEST(pairs, of_structs_make_maps) {
   EXPECT_EQ(download(results), weights);
 }
 
+struct two_words {
+  u32 word[2];
+};
+struct text_and_number {
+  std::string text;
+  u32 number;
+};
+struct nested {
+  row first;
+  u32 second;
+};
+static_assert(roost::detail::has_two_parts<row>() && roost::detail::has_two_parts<text_and_number>());
+static_assert(roost::detail::has_two_parts<nested>() && roost::detail::has_two_parts<std::pair<u32, u32>>());
+static_assert(!roost::detail::has_two_parts<two_words>() && !roost::detail::has_two_parts<u32[2]>());
+
 #if !defined(__CUDACC__)
 
 template <class Pairs>

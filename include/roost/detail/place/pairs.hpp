@@ -21,7 +21,10 @@ constexpr bool has_two_parts() {
   if constexpr (requires { std::tuple_size<T>::value; }) {
     return std::tuple_size<T>::value == 2;
   } else if constexpr (std::is_aggregate_v<T> && !std::is_array_v<T>) {
-    return requires { T{anything(), anything()}; } && !requires { T{anything(), anything(), anything()}; };
+    // A member that is an array of two takes two values, too, which is one part.
+    return requires { T{anything(), anything()}; } && !requires {
+      T{anything(), anything(), anything()};
+    } && (!requires { T{{anything(), anything()}}; } || requires { T{{anything(), anything()}, anything()}; });
   } else {
     return false;
   }
