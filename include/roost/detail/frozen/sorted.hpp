@@ -69,7 +69,9 @@ std::size_t sort_unique(const cuda& place, const Source& source, Key* keys, Valu
   }
   const auto sort = [&](void* scratch, std::size_t& bytes, const Key* from_keys, Key* to_keys,
                         const Value* from_values, Value* to_values) {
-    check(cub::DeviceRadixSort::SortPairs(scratch, bytes, from_keys, to_keys, from_values, to_values, n, 0,
+    using integer = sorted_as<Key>;
+    check(cub::DeviceRadixSort::SortPairs(scratch, bytes, reinterpret_cast<const integer*>(from_keys),
+                                          reinterpret_cast<integer*>(to_keys), from_values, to_values, n, 0,
                                           sizeof(Key) * 8, place.stream()),
           "cub::DeviceRadixSort::SortPairs");
   };

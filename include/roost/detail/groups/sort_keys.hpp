@@ -61,11 +61,6 @@ struct sorted_keys<Key, Number, cuda> {
   auto number() const { return element<const Number*>{numbers.data()}; }
 };
 
-/// The integers that CUB sorts in the place of those of this size: it does not know bool nor char16_t.
-template <class Key, class Integer = std::conditional_t<std::is_same_v<Key, bool>, std::uint8_t, Key>>
-using sorted_as =
-    std::conditional_t<std::is_signed_v<Key>, std::make_signed_t<Integer>, std::make_unsigned_t<Integer>>;
-
 /// Elements of a sequence that are stored, or a copy of them.
 template <class Sequence>
 class stored_elements {
