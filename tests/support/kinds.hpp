@@ -42,7 +42,7 @@ __extension__ typedef unsigned __int128 unsigned_128;
 
 /// The types, in thirds that cost about the same: a row has one of each.
 template <template <class...> class List>
-using every_kind = List<yes_or_no, bool, char,                //
+using every_kind = List<yes_or_no, bool, char8_t,             //
                         aligned_64, aligned_32, aligned_16,   //
                         unsigned_128, signed_128, bytes<16>,  //
                         std::byte, bytes<7>, small_enum,      //

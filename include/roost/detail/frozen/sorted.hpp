@@ -69,10 +69,9 @@ std::size_t sort_unique(const cuda& place, const Source& source, Key* keys, Valu
   }
   const auto sort = [&](void* scratch, std::size_t& bytes, const Key* from_keys, Key* to_keys,
                         const Value* from_values, Value* to_values) {
-    using integer = sorted_as<Key>;
-    check(cub::DeviceRadixSort::SortPairs(scratch, bytes, reinterpret_cast<const integer*>(from_keys),
-                                          reinterpret_cast<integer*>(to_keys), from_values, to_values, n, 0,
-                                          sizeof(Key) * 8, place.stream()),
+    check(cub::DeviceRadixSort::SortPairs(scratch, bytes, for_cub(from_keys), for_cub(to_keys),
+                                          for_cub(from_values), for_cub(to_values), n, 0, sizeof(Key) * 8,
+                                          place.stream()),
           "cub::DeviceRadixSort::SortPairs");
   };
   {
@@ -96,8 +95,9 @@ std::size_t sort_unique(const cuda& place, const Source& source, Key* keys, Valu
 
   array<std::uint64_t, cuda> size(place, 1);
   const auto keep_first = [&](void* scratch, std::size_t& bytes) {
-    check(cub::DeviceSelect::UniqueByKey(scratch, bytes, keys, values, keys_between.data(),
-                                         values_between.data(), size.data(), n, place.stream()),
+    check(cub::DeviceSelect::UniqueByKey(scratch, bytes, for_cub(keys), for_cub(values),
+                                         for_cub(keys_between.data()), for_cub(values_between.data()),
+                                         size.data(), n, place.stream()),
           "cub::DeviceSelect::UniqueByKey");
   };
   std::size_t bytes = 0;

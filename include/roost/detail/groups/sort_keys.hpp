@@ -85,15 +85,14 @@ template <class Keys, class Numbers>
 auto sort_keys(const cuda& place, const Keys& keys, const Numbers& numbers) {
   using Key = element_of<Keys>;
   using Number = element_of<Numbers>;
-  using integer = sorted_as<Key>;
   constexpr int bits = 8 * sizeof(Key);
   const std::size_t n = keys.size();
   const device_guard guard(place.device());
   sorted_keys<Key, Number, cuda> result;
   result.keys = array<Key, cuda>(place, n);
   const stored_elements<Keys> from(place, keys);
-  const auto* const in = reinterpret_cast<const integer*>(from.data());
-  auto* const out = reinterpret_cast<integer*>(result.keys.data());
+  const auto* const in = for_cub(from.data());
+  auto* const out = for_cub(result.keys.data());
   const auto run = [&](const char* what, const auto& sort) {
     std::size_t bytes = 0;
     check(sort(nullptr, bytes), what);

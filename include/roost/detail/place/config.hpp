@@ -109,11 +109,6 @@ constexpr bool is_number = std::is_arithmetic_v<T> || std::is_same_v<T, int128> 
 template <class T>
 constexpr bool is_integer = std::is_integral_v<T> && sizeof(T) <= 8;  // the same in both
 
-/// The integers that CUB sorts in the place of those of this size: it does not know bool nor char16_t.
-template <class Key, class Integer = std::conditional_t<std::is_same_v<Key, bool>, std::uint8_t, Key>>
-using sorted_as =
-    std::conditional_t<std::is_signed_v<Key>, std::make_signed_t<Integer>, std::make_unsigned_t<Integer>>;
-
 /// Every array of a place and all scratch memory is aligned so: no key and no value may need more.
 inline constexpr std::size_t alignment_most = 64;
 

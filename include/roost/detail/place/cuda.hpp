@@ -8,6 +8,21 @@ namespace roost {
 
 namespace detail {
 
+/// A pointer to integers as CUB takes them: it sorts neither bool nor char16_t, and nvcc 13.0 compiles no
+/// kernels that take pointers to char8_t. Other pointers stay what they are.
+template <class T>
+auto* for_cub(T* first) {
+  using plain = std::remove_const_t<T>;
+  if constexpr (is_integer<plain>) {
+    using integer = std::conditional_t<std::is_same_v<plain, bool>, std::uint8_t, plain>;
+    using word = typename std::conditional_t<std::is_signed_v<plain>, std::make_signed<integer>,
+                                             std::make_unsigned<integer>>::type;
+    return reinterpret_cast<std::conditional_t<std::is_const_v<T>, const word, word>*>(first);
+  } else {
+    return first;
+  }
+}
+
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());  // so that the next call does not report this failure again
