@@ -351,7 +351,9 @@ std::string view_session::describe() const {
   out["colours"] = class_colours;
   out["meshes"] = json::array();
   for (std::size_t i = 0; i < all_.meshes.size(); ++i) {
-    out["meshes"].push_back({{"name", all_.names[i]}, {"triangles", all_.meshes[i].triangles.size()}});
+    out["meshes"].push_back({{"name", all_.names[i]},
+                             {"triangles", all_.meshes[i].triangles.size()},
+                             {"at", options_.placement_of(i)}});
   }
   out["notes"] = notes_;
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -367,8 +369,9 @@ std::array<double, 6> view_session::box_in_page(const bounds& box, const frame& 
   return result;
 }
 
-void view_session::bring_up(const view_request& request, const frame& grid,
-                            const std::vector<affine>& where) {
+std::vector<std::size_t> view_session::bring_up(const view_request& request, const frame& grid,
+                                                const std::vector<affine>& where) {
+  std::vector<std::size_t> rebuilt;
   const bool surfaces = request.op == "surfaces";
   for (std::size_t i = 0; i < known_.size(); ++i) {
     known now{to_snapped(grid, where[i], all_.meshes[i]), grid.side, request.inside, false};
@@ -379,12 +382,14 @@ void view_session::bring_up(const view_request& request, const frame& grid,
       on_.place_mesh(i, grid.side, now.to_snapped);
       on_.make_solid(i, rule_of(request.inside));
       last = now;
+      rebuilt.push_back(i);
     }
     if (surfaces && !last.has_surface) {
       on_.make_surface(i, options_.conservative);
       last.has_surface = true;
     }
   }
+  return rebuilt;
 }
 
 std::uint32_t view_session::expect_valid(const view_request& request) const {
@@ -421,7 +426,7 @@ std::string view_session::answer(const view_request& request) {
   }
   const auto grid = frame_about(all_.first, boxes, op_of(request.op), side);
   on_.expect_room(grid.side);
-  bring_up(request, grid, where);
+  const auto rebuilt = bring_up(request, grid, where);
   const double voxelised = milliseconds_since(start);
   on_.combine(op_of(request.op));
   answered now{++last_id_, grid.side, grid.length / frame_around(all_.first, 1).length,
@@ -440,6 +445,7 @@ std::string view_session::answer(const view_request& request) {
             {"voxels", now.seen.words.size()},
             {"classes", classes},
             {"volume_voxels", on_.volume()},
+            {"rebuilt", rebuilt},
             {"voxelise_ms", voxelised},
             {"ms", milliseconds_since(start)},
             {"boxes", json::array()},

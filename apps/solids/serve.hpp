@@ -59,7 +59,9 @@ class view_session {
   std::uint32_t expect_valid(const view_request& request) const;
   /// The low and the high corner of a box, from the middle of the grid, in longest sides of the first mesh.
   std::array<double, 6> box_in_page(const bounds& box, const frame& grid) const;
-  void bring_up(const view_request& request, const frame& grid, const std::vector<affine>& where);
+  /// Brings the tables up to date; returns the numbers of the meshes whose tables were made again.
+  std::vector<std::size_t> bring_up(const view_request& request, const frame& grid,
+                                    const std::vector<affine>& where);
 
   solids_options options_;
   placed_meshes all_;

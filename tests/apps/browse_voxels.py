@@ -98,6 +98,10 @@ try:
 
         facts = tab.evaluate("by('facts').textContent")
         assert "4,873 voxels drawn of 22,832 in 32" in facts, facts
+        assert "tables of voxels: A rebuilt, B rebuilt in " in facts and "of the CPU" in facts, facts
+        assert tab.evaluate("by('at').textContent") == "from: scale 0.8 move 0.3 0.3 0.3"
+        assert tab.evaluate("by('heading').textContent") == "roost voxels: box, sphere"
+        assert tab.evaluate("by('said').textContent") == "4873 voxels drawn"
 
         # Operations, by button and by key; every one has its count, and its picture.
         counts = {
@@ -126,6 +130,8 @@ try:
         assert tab.evaluate("state.moves[1][6]") == 1.2
         bigger = count(tab)
         assert bigger != counts["difference"]
+        facts = tab.evaluate("by('facts').textContent")
+        assert "tables of voxels: A kept, B rebuilt in " in facts, facts
         (_, blue_now, _), moved = shown(tab, "scaled")
         assert differ(first, moved) and blue_now > 5000
 
