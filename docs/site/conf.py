@@ -27,7 +27,11 @@ import stage  # noqa: E402
 package = stage.PACKAGE
 project, release, language = "roost", package["version"], "en"
 author = copyright = "The roost maintainers"
-extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "names"]
+extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions += ["sphinx_copybutton", "names"]
+copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. |\$ ", True
+viewcode_line_numbers = True
+html_baseurl = stage.PACKAGE.get("urls", {}).get("Documentation", "")
 html_theme = "furo"
 html_title = f"roost {release}"
 html_static_path = [str(ROOT / "docs/site/static")]
@@ -129,7 +133,14 @@ def describe(app, page, template, context, tree):
     text = " ".join(first.astext().split()) if first else package["description"]
     text = text if len(text) <= 160 else text[:157].rsplit(" ", 1)[0] + " ..."
     text = text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    card = {"title": context.get("title", project), "description": text, "type": "website"}
+    card["site_name"] = html_title
+    if html_baseurl:  # the address of a picture must be whole
+        card |= {"url": html_baseurl + page + ".html", "image": html_baseurl + "_images/rate.png"}
     context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{text}"/>\n'
+    for name, value in card.items():
+        value = re.sub("<.*?>", "", value).replace('"', "&quot;")
+        context["metatags"] += f'<meta property="og:{name}" content="{value}"/>\n'
 
 
 class Unwrap(SphinxTransform):

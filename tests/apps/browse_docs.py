@@ -23,6 +23,20 @@ SEARCHES = {
     "insert_or_apply": ("roost::concurrent_map::insert_or_apply", "cpp/concurrent_map.html"),
     "frozen map": ("roost::frozen_map", "cpp/frozen_map.html"),
     "install": ("Install", "install.html"),
+    "join": ("roost::join", "cpp/join.html"),
+    "merge": ("roost.merge", "python/roost.html"),
+    "unique": ("roost::unique", "cpp/two_way_index.html"),
+    "factorize": ("roost.factorize", "python/roost.html"),
+    "isin": ("roost.isin", "python/roost.html"),
+    "multimap": ("roost::frozen_multimap", "cpp/frozen_multimap.html"),
+    "concurrent_map": ("roost::concurrent_map", "cpp/concurrent_map.html"),
+    "pandas": ("pandas and polars", "docs/coming-from.html"),
+    "cuCollections": ("cuCollections", "docs/coming-from.html"),
+    "torch": ("roost.torch", "python/roost.torch.html"),
+    "spconv": ("spconv", "docs/coming-from.html"),
+    "benchmark": ("Performance", "docs/performance.html"),
+    "embedding_table": ("roost::embedding_table", "cpp/embedding_table.html"),
+    "load factor": ("roost::frozen_options::load_factor", "cpp/frozen_options.html"),
 }
 # Pages, and where a link on each leads.
 LINKS = {
@@ -50,6 +64,9 @@ LOOK = """({
     .filter(one => !getComputedStyle(one).backgroundAttachment.includes('local'))
     .map(one => one.innerText.split('\\n')[0]),
   description: document.querySelector('meta[name=description]')?.content ?? null,
+  card: document.querySelector('meta[property="og:title"]')?.content ?? null,
+  copies: document.querySelectorAll('article .highlight pre').length ===
+    document.querySelectorAll('article .highlight button.copybtn').length,
   icon: document.querySelector('link[rel~=icon]')?.href ?? null,
   name: document.querySelector('.sidebar-brand-text')?.innerText ?? null,
   links: [...document.querySelectorAll('article a')].map(link => link.href),
@@ -77,6 +94,10 @@ def faults(page, seen, width, root, version):
         yield f"nothing shows that these scroll: {seen['silent']}"
     if not seen["description"] and page not in ("search.html",):
         yield "no description"
+    if not seen["card"]:
+        yield "no card for those who link to it"
+    if not seen["copies"]:
+        yield "a block of code without a button to copy it"
     if not (seen["icon"] or "").startswith(root):
         yield f"no icon of its own, but {seen['icon']}"
     if version not in (seen["name"] or ""):

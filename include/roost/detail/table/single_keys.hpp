@@ -7,7 +7,7 @@ namespace roost {
 
 /// Lookups of one key at a time in a table of the host, with the names of std::unordered_map. (On cuda, call
 /// ref() and look keys up in a kernel, or look up a batch.) A batch is faster: it reads the memory for many
-/// keys at once (docs/guide.md#one-key-at-a-time). Any number of threads may call them.
+/// keys at once (docs/guide.md, "One key at a time"). Any number of threads may call them.
 template <class Table, class Key, class Value, class Place>
 class single_keys {
   const Table& table() const { return static_cast<const Table&>(*this); }
