@@ -23,7 +23,7 @@ CONTENTS = {
     "docs/stadium docs/several-gpus docs/sparse docs/embeddings",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
-    "Results": "docs/performance apps/bench/peers/README docs/reproduction",
+    "Results": "papers/roost docs/performance apps/bench/peers/README docs/reproduction",
     "Project": "packaging/README CONTRIBUTING docs/internals docs/testing docs/mutants CHANGELOG SECURITY "
     "CODE_OF_CONDUCT",
 }
@@ -75,7 +75,7 @@ LAYOUT_FILES = {
 }
 LAYOUTS = [f"roost::{name}" for name in "compact bucketed probing indexed ticket_board".split()]
 LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|{'|'.join(LAYOUTS)}"
-LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
+LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python", ".sh": "bash"}
 
 
 def directive(name, argument, *options):

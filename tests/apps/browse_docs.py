@@ -51,7 +51,7 @@ LINKS = {
     "cpp/index.html": ("cpp/operation.html", "cpp/kernel_map.html"),
 }
 LANGUAGES = {"cpp": {"cpp"}, "python": {"default"}}  # by folder: these are doctests, coloured as Python
-OTHER_LANGUAGES = {"c", "cpp", "cuda", "python", "console", "cmake", "text", "none"}
+OTHER_LANGUAGES = {"bash", "c", "cpp", "cuda", "python", "console", "cmake", "text", "none"}
 
 LOOK = """({
   width: document.documentElement.scrollWidth,
