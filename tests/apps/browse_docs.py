@@ -23,20 +23,20 @@ SEARCHES = {
     "insert_or_apply": ("roost::concurrent_map::insert_or_apply", "cpp/concurrent_map.html"),
     "frozen map": ("roost::frozen_map", "cpp/frozen_map.html"),
     "install": ("Install", "install.html"),
-    "join": ("roost::join", "cpp/join.html"),
+    "join": ("roost.join", "python/roost.html"),
     "merge": ("roost.merge", "python/roost.html"),
-    "unique": ("roost::unique", "cpp/two_way_index.html"),
+    "unique": ("roost.unique", "python/roost.html"),
     "factorize": ("roost.factorize", "python/roost.html"),
     "isin": ("roost.isin", "python/roost.html"),
-    "multimap": ("roost::frozen_multimap", "cpp/frozen_multimap.html"),
+    "multimap": ("roost.MultiMap", "python/roost.html"),
     "concurrent_map": ("roost::concurrent_map", "cpp/concurrent_map.html"),
-    "pandas": ("pandas and polars", "docs/coming-from.html"),
-    "cuCollections": ("cuCollections", "docs/coming-from.html"),
+    "pandas": ("Coming from other libraries", "docs/coming-from.html"),
+    "cuCollections": ("Coming from other libraries > cuCollections", "docs/coming-from.html"),
     "torch": ("roost.torch", "python/roost.torch.html"),
-    "spconv": ("spconv", "docs/coming-from.html"),
-    "benchmark": ("Performance", "docs/performance.html"),
+    "spconv": ("roost.spconv", "python/roost.spconv.html"),
+    "performance": ("Performance", "docs/performance.html"),
     "embedding_table": ("roost::embedding_table", "cpp/embedding_table.html"),
-    "load factor": ("roost::frozen_options::load_factor", "cpp/frozen_options.html"),
+    "load factor": ("roost::concurrent_map::load_factor", "cpp/concurrent_map.html"),
 }
 # Pages, and where a link on each leads.
 LINKS = {
@@ -88,7 +88,7 @@ def faults(page, seen, width, root, version):
     folder = page.partition("/")[0]
     if extra := set(seen["languages"]) - LANGUAGES.get(folder, OTHER_LANGUAGES):
         yield f"code coloured as {', '.join(sorted(extra))}"
-    if width > 600 and folder != "source" and seen["cut"]:
+    if width > 600 and folder not in ("source", "_modules") and seen["cut"]:
         yield f"code is cut off: {seen['cut']}"
     if seen["silent"]:
         yield f"nothing shows that these scroll: {seen['silent']}"
@@ -151,7 +151,7 @@ def main():
                 seen = tab.evaluate(LOOK)
                 wrong += [f"{page}: {fault}" for fault in faults(page, seen, width, root, package["version"])]
                 for folder in pictures:
-                    if not page.startswith("source/"):
+                    if not page.startswith(("source/", "_modules/")):
                         (folder / f"{page.replace('/', '-')}-{width}.png").write_bytes(tab.png())
         for word, first in SEARCHES.items():
             wrong += search(tab, root, word, first, pictures)

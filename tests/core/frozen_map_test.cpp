@@ -156,7 +156,9 @@ TEST(frozen_map_class, keeps_the_first_of_copies_whether_a_sample_shows_them_or_
       map.find(test_place(), keys, found, ~0u);
       EXPECT_EQ(test_place().sum(n, is_not_first{found.data(), key}), 0u) << n << ' ' << different;
       EXPECT_EQ(map.size() + map.statistics().duplicates, n);
-      if (different == 0) EXPECT_EQ(map.size(), n - 1);
+      if (different == 0) {
+        EXPECT_EQ(map.size(), n - 1);
+      }
     }
   }
 }

@@ -1,5 +1,6 @@
 // The order of search results: what is called exactly so (classes before functions, these before members),
 // then headings, then what has the word in its name or text, then the members of what has it in its name.
+// Pages about the project name everything, and come last.
 var Scorer = {
   objNameMatch: 11,
   objPartialMatch: 6,
@@ -12,6 +13,7 @@ var Scorer = {
   score: ([page, title, anchor, description, score, file, kind]) => {
     const words = (new URLSearchParams(location.search).get("q") || "").trim().toLowerCase().split(/\s+/);
     const query = words.join("_"), name = title.toLowerCase();
+    if (/^(CHANGELOG|CONTRIBUTING|CODE_OF_CONDUCT|SECURITY)$/.test(page)) score -= 4;
     if (kind === "title") {
       if (name === words.join(" ")) return score + 30;
       return name.endsWith(" > " + words.join(" ")) ? score + 25 : score;
