@@ -105,7 +105,9 @@ void expect_single_keys(const Table& table) {
     EXPECT_EQ(table.contains(i), there);
     EXPECT_EQ(table.count(i), there ? 1u : 0u);
     EXPECT_EQ(table.find(i).has_value(), there);
-    if (there) EXPECT_EQ(table[i], 10 * i);
+    if (there) {
+      EXPECT_EQ(table[i], 10 * i);
+    }
   }
   EXPECT_EQ(table.find(5), 50u);
   EXPECT_EQ(table.find(5).value(), 50u);

@@ -327,7 +327,9 @@ class probing::reader : public lookups<probing::reader<Place, Key, Value>, Key, 
   }
   template <class Access>
   ROOST_FN static unsigned keys_equal(const word* slots, std::uint32_t wanted, std::uint32_t care) {
-    std::atomic_signal_fence(std::memory_order_acquire);  // read now: others change the words
+#if !defined(__CUDA_ARCH__)
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);  // read now: others change the words
+#endif
     return detail::equal_lanes_for<Access, 32, bucket_slots, sizeof(word) / 4>(slots, wanted, care);
   }
 
