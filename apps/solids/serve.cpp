@@ -377,14 +377,15 @@ std::vector<std::size_t> view_session::bring_up(const view_request& request, con
     known now{to_snapped(grid, where[i], all_.meshes[i]), grid.side, request.inside, false};
     auto& last = known_[i];
     const bool same = last.to_snapped == now.to_snapped && last.grid == now.grid && last.inside == now.inside;
+    const bool lacks_surface = surfaces && !(same && last.has_surface);
+    if (!same || lacks_surface) rebuilt.push_back(i);
     if (!same) {
       last = {};  // in case the following throws
       on_.place_mesh(i, grid.side, now.to_snapped);
       on_.make_solid(i, rule_of(request.inside));
       last = now;
-      rebuilt.push_back(i);
     }
-    if (surfaces && !last.has_surface) {
+    if (lacks_surface) {
       on_.make_surface(i, options_.conservative);
       last.has_surface = true;
     }

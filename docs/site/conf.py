@@ -31,7 +31,6 @@ extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napole
 extensions += ["sphinx_copybutton", "names"]
 copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. |\$ ", True
 viewcode_line_numbers = True
-html_baseurl = stage.PACKAGE.get("urls", {}).get("Documentation", "")
 html_theme = "furo"
 html_title = f"roost {release}"
 html_static_path = [str(ROOT / "docs/site/static")]
@@ -112,8 +111,8 @@ def check_links(app, exception):
     pages = {path: Links(path) for path in site.rglob("*.html")}
     wrong = []
     for path, page in pages.items():
-        if "_modules" in path.parts:  # from sources back to names, some of which another page has
-            continue
+        if "_modules" in path.parts:  # back to names, some of which another page has
+            page.links.clear()
         for link in page.links | page.loads:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -135,13 +134,10 @@ def describe(app, page, template, context, tree):
     text = " ".join(first.astext().split()) if first else package["description"]
     text = text if len(text) <= 160 else text[:157].rsplit(" ", 1)[0] + " ..."
     text = text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    card = {"title": context.get("title", project), "description": text, "type": "website"}
-    card["site_name"] = html_title
-    if html_baseurl:  # the address of a picture must be whole
-        card |= {"url": html_baseurl + page + ".html", "image": html_baseurl + "_images/rate.png"}
+    title = re.sub("<.*?>", "", context.get("title", project)).replace('"', "&quot;")
+    card = {"title": title, "description": text, "type": "website", "site_name": html_title}
     context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{text}"/>\n'
     for name, value in card.items():
-        value = re.sub("<.*?>", "", value).replace('"', "&quot;")
         context["metatags"] += f'<meta property="og:{name}" content="{value}"/>\n'
 
 

@@ -16,7 +16,7 @@ namespace roost::detail {
 /// The integers from `least` on, `count` of them.
 template <class Key>
 struct key_range {
-  using word = std::make_unsigned_t<std::conditional_t<std::is_same_v<Key, bool>, std::uint8_t, Key>>;
+  using word = unsigned_of<Key>;
   word least = 0;
   std::uint64_t count = 0;
 

@@ -109,6 +109,10 @@ constexpr bool is_number = std::is_arithmetic_v<T> || std::is_same_v<T, int128> 
 template <class T>
 constexpr bool is_integer = std::is_integral_v<T> && sizeof(T) <= 8;  // the same in both
 
+/// The unsigned integer of the size of an integer, bool and characters included.
+template <class T>
+using unsigned_of = std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>;
+
 /// Every array of a place and all scratch memory is aligned so: no key and no value may need more.
 inline constexpr std::size_t alignment_most = 64;
 

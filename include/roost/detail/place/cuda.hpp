@@ -14,9 +14,8 @@ template <class T>
 auto* for_cub(T* first) {
   using plain = std::remove_const_t<T>;
   if constexpr (is_integer<plain>) {
-    using integer = std::conditional_t<std::is_same_v<plain, bool>, std::uint8_t, plain>;
-    using word = typename std::conditional_t<std::is_signed_v<plain>, std::make_signed<integer>,
-                                             std::make_unsigned<integer>>::type;
+    using bits = unsigned_of<plain>;
+    using word = std::conditional_t<std::is_signed_v<plain>, std::make_signed_t<bits>, bits>;
     return reinterpret_cast<std::conditional_t<std::is_const_v<T>, const word, word>*>(first);
   } else {
     return first;

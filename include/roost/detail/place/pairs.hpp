@@ -21,10 +21,12 @@ constexpr bool has_two_parts() {
   if constexpr (requires { std::tuple_size<T>::value; }) {
     return std::tuple_size<T>::value == 2;
   } else if constexpr (std::is_aggregate_v<T> && !std::is_array_v<T>) {
-    // A member that is an array of two takes two values, too, which is one part.
-    return requires { T{anything(), anything()}; } && !requires {
-      T{anything(), anything(), anything()};
-    } && (!requires { T{{anything(), anything()}}; } || requires { T{{anything(), anything()}, anything()}; });
+    constexpr bool takes_two = requires { T{anything(), anything()}; };
+    constexpr bool takes_three = requires { T{anything(), anything(), anything()}; };
+    // A member that is an array takes as many values as it has elements.
+    constexpr bool array_takes_two = requires { T{{anything(), anything()}}; };
+    constexpr bool more_than_an_array = requires { T{{anything(), anything()}, anything()}; };
+    return takes_two && !takes_three && (!array_takes_two || more_than_an_array);
   } else {
     return false;
   }
