@@ -17,10 +17,14 @@ struct types_of_longer_keys {
   using key = u64;
   using value = u16;
 };
+struct types_of_characters {  // of which CUB and nvcc take some alone
+  using key = char16_t;
+  using value = char8_t;
+};
 
 template <class T>
 class sorted_map : public testing::Test {};
-using all_types = axis<types_of_words, types_of_longer_keys>;
+using all_types = axis<types_of_words, types_of_longer_keys, types_of_characters>;
 TYPED_TEST_SUITE(sorted_map, all_types);
 
 /// The positions of queries by the ref, and what lies there.
