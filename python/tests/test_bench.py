@@ -191,6 +191,8 @@ def test_wrong_questions(options, message):
         (["--threads", "-1"], "--threads: '-1'; give a whole number from 0 on"),
         (["--repeats", "few"], "--repeats: 'few'; give a whole number from 1 on"),
         (["--only", "polars"], "--only are options of --h2o"),
+        (["--csv", "x.csv"], "--csv is an option of --device cuda"),
+        (["--rows", "10", "20"], "several numbers of --rows are for --device cuda; give one"),
     ],
 )
 def test_wrong_options(options, message, capsys):

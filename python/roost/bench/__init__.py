@@ -89,8 +89,9 @@ def _operations(work, libraries, threads):
         other = pandas.DataFrame({"k": queries})
         unique_rows = pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))})
         db.execute(
-            "create table t as from table; create table o as from other; create table u as from unique_rows"
-            .replace("from table", 'from "table"')
+            "create table t as from table; create table o as from other; create table u as from unique_rows".replace(
+                "from table", 'from "table"'
+            )
         )
 
     def count(result):
@@ -167,8 +168,9 @@ def _operations(work, libraries, threads):
 
     yield "join with distinct keys", "roost", lambda: roost.join(queries, work.distinct)[1], joined
     if pandas:
-        a, b = pandas.DataFrame({"k": queries}), pandas.DataFrame(
-            {"k": work.distinct, "row": np.arange(len(work.distinct))}
+        a, b = (
+            pandas.DataFrame({"k": queries}),
+            pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))}),
         )
         yield "join with distinct keys", "pandas", lambda: a.merge(b, on="k")["row"].to_numpy(), joined
     if polars:
@@ -222,7 +224,8 @@ def main(arguments=None):
     parser.add_argument(
         "--rows",
         type=_from(1),
-        help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27",
+        nargs="+",
+        help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27; several on a GPU alone",
     )
     parser.add_argument(
         "--copies", type=_from(1), help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
@@ -238,6 +241,7 @@ def main(arguments=None):
     parser.add_argument("--repeats", type=_from(1), help="default: 3; with --h2o 2")
     parser.add_argument("--voxels", type=_from(1), metavar="GRID", help="a layer on GRID^3 voxels instead")
     parser.add_argument("--channels", type=_from(1), default=32, help="of that layer")
+    parser.add_argument("--csv", metavar="FILE", help="on a GPU: also writes what scripts/plot --peers draws")
     h2o = parser.add_argument_group("the public database benchmark")
     h2o.add_argument("--h2o", action="store_true", help="its fifteen questions instead; on a GPU, too")
     h2o.add_argument("--data", metavar="DIR", help="where its files are, or will be kept (default: nowhere)")
@@ -250,10 +254,19 @@ def main(arguments=None):
         options.data or options.nulls or options.sorted or options.questions or options.only
     ):
         parser.error("--data, --nulls, --sorted, --questions and --only are options of --h2o")
+    on_gpu = options.device == "cuda" and not (options.h2o or options.voxels or _under_torchrun())
+    if options.csv and not on_gpu:
+        parser.error("--csv is an option of --device cuda")
+    if options.rows and len(options.rows) > 1 and not on_gpu:
+        parser.error("several numbers of --rows are for --device cuda; give one")
     try:
         return _run(options)
     except ModuleNotFoundError as missing:
         parser.error(f"this needs {missing.name}; install it: pip install {missing.name}")
+
+
+def _under_torchrun():
+    return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def _run(options):
@@ -262,11 +275,11 @@ def _run(options):
 
         return h2o.main(options, options.threads or os.cpu_count())
     options.repeats = options.repeats or 3
-    if "TORCHELASTIC_RUN_ID" in os.environ:
+    if _under_torchrun():
         from . import distributed
 
         on_gpus = options.device == "cuda"
-        rows = options.rows or (1 << 27 if on_gpus else 1_000_000)
+        rows = options.rows[0] if options.rows else 1 << 27 if on_gpus else 1_000_000
         return distributed.main(rows, options.dtype or "int32", options.repeats, on_gpus)
     if options.voxels:
         from . import voxels
@@ -279,13 +292,14 @@ def _run(options):
         from . import cuda
 
         return cuda.main(
-            [options.rows] if options.rows else [1 << 12, 1 << 16, 1 << 20, 1 << 26],
+            options.rows or [1 << 12, 1 << 16, 1 << 20, 1 << 26],
             [options.dtype] if options.dtype else ["int32", "int64"],
             [options.copies] if options.copies else [1, 8],
             options.keys,
             options.repeats,
+            options.csv,
         )
-    options.rows, options.copies = options.rows or 10_000_000, options.copies or 8
+    options.rows, options.copies = (options.rows or [10_000_000])[0], options.copies or 8
     options.dtype = options.dtype or "int64"
     threads = options.threads or os.cpu_count()
     os.environ["POLARS_MAX_THREADS"] = str(threads)

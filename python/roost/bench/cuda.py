@@ -183,8 +183,8 @@ def _overhead():
             print(f"| {what}, {name} | {whole:.1f} | {inner:.1f} | {whole - inner:.1f} |", flush=True)
 
 
-def main(sizes, dtypes, copies, keys, repeats):
-    bad = 0
+def main(sizes, dtypes, copies, keys, repeats, csv=None):
+    bad, lines = 0, ["table,key_bits,op,n,median_ms,gops,check,copies"]  # as `roost bench` names them
     name = torch.cuda.get_device_name()
     versions = f"torch {torch.__version__}" + (f", CuPy {cupy.__version__}" if cupy else "")
     print(f"{name}, roost {roost.__version__}, {versions}; {keys} keys\n")
@@ -203,6 +203,10 @@ def main(sizes, dtypes, copies, keys, repeats):
                         ok = right(result)
                         bad += not ok
                         del result
+                        lines.append(
+                            f'{library},{dtype[3:]},"{operation}",{rows},{seconds * 1e3:.6g},'
+                            f"{rows / seconds / 1e9:.6g},{'ok' if ok else 'WRONG'},{c}"
+                        )
                         figure = f"{seconds * 1e6:.0f}" if small else f"{rows / seconds / 1e9:.2f}"
                         cells.setdefault((operation, library), []).append(
                             figure + ("" if ok else " (another answer!)")
@@ -213,6 +217,9 @@ def main(sizes, dtypes, copies, keys, repeats):
         for (operation, library), rates in cells.items():
             print(f"| {operation} | {library} | {' | '.join(rates)} |", flush=True)
         print()
+    if csv:
+        with open(csv, "w", encoding="utf-8") as file:
+            print(*lines, sep="\n", file=file)
     print("| ten keys: microseconds a call | Python | C++ alone | difference |\n|---|---|---|---|")
     _overhead()
     return 1 if bad else 0

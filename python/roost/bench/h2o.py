@@ -614,7 +614,7 @@ def main(options, threads):
             raise SystemExit("roost.bench: columns on a GPU have no nulls; leave out --nulls or --device")
     if unknown := [name for name in libraries if name not in _NAMES]:
         raise SystemExit(f"roost.bench: no library {', '.join(unknown)}; choose from {', '.join(LIBRARIES)}")
-    rows = options.rows or 10_000_000
+    rows = options.rows[0] if options.rows else 10_000_000
     if options.nulls >= 100:
         raise SystemExit("roost.bench: give less than 100 percent of nulls")
     for name in ("pyarrow", *libraries):
