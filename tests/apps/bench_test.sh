@@ -229,6 +229,11 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
   "$plot" --copies copies.csv copies.png 2>stderr || fail "plot: $(cat stderr)"
   [[ $(head -c 4 copies.png) == *PNG ]] || fail "plot: drew no picture of copies"
   ! "$plot" --copies sweep.csv copies.png 2>stderr || fail "plot: took a sweep without copies"
+  "$plot" --peers sweep.csv copies.csv peers.png 2>stderr || fail "plot: $(cat stderr)"
+  [[ $(head -c 4 peers.png) == *PNG ]] || fail "plot: drew no picture of peers"
+  printf 'table,op,n,gops\nother,build,1,1\n' >other.csv
+  ! "$plot" --peers other.csv peers.png 2>stderr || fail "plot: took a CSV of other tables"
+  grep -q "^plot: other.csv: has no row of these operations" stderr || fail "plot: says $(cat stderr)"
 fi
 refused "10000_keys" bench --place host --copies 5keys
 
