@@ -183,6 +183,21 @@ def test_wrong_questions(options, message):
         bench.main(["--h2o", *options])
 
 
+def test_frames(capsys, monkeypatch):
+    """The libraries have the same answers, and it notices another one."""
+    for library in ("pandas", "polars"):
+        pytest.importorskip(library)
+    from roost.bench import frames
+
+    monkeypatch.setattr(frames, "MOST_SECONDS", 0)
+    assert bench.main(["--frames", "--rows", "1000", "20"]) == 0
+    printed = capsys.readouterr().out
+    assert "another" not in printed and printed.count("\n| ") == 2 * 13
+    monkeypatch.setattr(frames.roost, "unique", lambda x: x[:1])
+    assert bench.main(["--frames", "--rows", "1000"]) == 1
+    assert "| unique |" in [line for line in capsys.readouterr().out.splitlines() if "another" in line][0]
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -192,7 +207,7 @@ def test_wrong_questions(options, message):
         (["--repeats", "few"], "--repeats: 'few'; give a whole number from 1 on"),
         (["--only", "polars"], "--only are options of --h2o"),
         (["--csv", "x.csv"], "--csv is an option of --device cuda"),
-        (["--rows", "10", "20"], "several numbers of --rows are for --device cuda; give one"),
+        (["--rows", "10", "20"], "several numbers of --rows are for --frames and --device cuda; give one"),
     ],
 )
 def test_wrong_options(options, message, capsys):

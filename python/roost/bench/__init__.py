@@ -5,6 +5,7 @@ not installed are left out. Under torchrun: roost.distributed, with --rows rows 
 
     torchrun --nproc-per-node 2 -m roost.bench --device cuda
 
+With --frames: frames of pandas and polars in, frames out, at 10^4 and 10^6 rows.
 With --voxels: a layer of roost.sparse beside torch's dense convolution.
 With --h2o: the fifteen questions of the public database benchmark, each library in a process of its own.
 """
@@ -225,7 +226,7 @@ def main(arguments=None):
         "--rows",
         type=_from(1),
         nargs="+",
-        help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27; several on a GPU alone",
+        help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27; several with --frames or on a GPU",
     )
     parser.add_argument(
         "--copies", type=_from(1), help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
@@ -241,6 +242,7 @@ def main(arguments=None):
     parser.add_argument("--repeats", type=_from(1), help="default: 3; with --h2o 2")
     parser.add_argument("--voxels", type=_from(1), metavar="GRID", help="a layer on GRID^3 voxels instead")
     parser.add_argument("--channels", type=_from(1), default=32, help="of that layer")
+    parser.add_argument("--frames", action="store_true", help="calls on frames; default: 10^4, then 10^6 rows")
     parser.add_argument("--csv", metavar="FILE", help="on a GPU: also writes what scripts/plot --peers draws")
     h2o = parser.add_argument_group("the public database benchmark")
     h2o.add_argument("--h2o", action="store_true", help="its fifteen questions instead; on a GPU, too")
@@ -254,11 +256,13 @@ def main(arguments=None):
         options.data or options.nulls or options.sorted or options.questions or options.only
     ):
         parser.error("--data, --nulls, --sorted, --questions and --only are options of --h2o")
-    on_gpu = options.device == "cuda" and not (options.h2o or options.voxels or _under_torchrun())
+    on_gpu = options.device == "cuda" and not (
+        options.h2o or options.voxels or options.frames or _under_torchrun()
+    )
     if options.csv and not on_gpu:
         parser.error("--csv is an option of --device cuda")
-    if options.rows and len(options.rows) > 1 and not on_gpu:
-        parser.error("several numbers of --rows are for --device cuda; give one")
+    if options.rows and len(options.rows) > 1 and not (on_gpu or options.frames):
+        parser.error("several numbers of --rows are for --frames and --device cuda; give one")
     try:
         return _run(options)
     except ModuleNotFoundError as missing:
@@ -274,6 +278,10 @@ def _run(options):
         from . import h2o
 
         return h2o.main(options, options.threads or os.cpu_count())
+    if options.frames:
+        from . import frames
+
+        return frames.main(options.rows or [10_000, 1_000_000], options.threads or os.cpu_count())
     options.repeats = options.repeats or 3
     if _under_torchrun():
         from . import distributed
