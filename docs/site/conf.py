@@ -5,15 +5,17 @@ public header, from what Doxygen has read; a page for each Python module; and th
 stage.py writes them, stub.py knows the types of Python's functions, names.py makes links of names in prose.
 """
 
+import functools
 import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Union
 from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 from docutils import nodes
-from sphinx.addnodes import desc
+from sphinx.addnodes import desc, desc_signature
 from sphinx.domains.cpp import CPPDomain
 from sphinx.errors import SphinxError
 from sphinx.ext.autodoc.mock import _MockObject
@@ -153,6 +155,44 @@ class Unwrap(SphinxTransform):
                 each.replace_self([nodes.target("", "", ids=ids), *each[-1].children])
 
 
+@functools.cache
+def lines_of_names():
+    """The header and the line that declare what Doxygen calls so."""
+    found = {}
+    for path in stage.XML.glob("*.xml"):
+        for each in ElementTree.parse(path).iter():
+            if each.tag in ("memberdef", "compounddef") and (at := each.find("location")) is not None:
+                found[each.get("id")] = (
+                    at.get("declfile") or at.get("file"),
+                    at.get("declline") or at.get("line"),
+                )
+    return found
+
+
+class Source(SphinxTransform):
+    """Links each name of the C++ reference to the line that declares it."""
+
+    default_priority = 310
+
+    def apply(self):
+        for each in self.document.findall(desc_signature):
+            names = [name for node in each.findall(nodes.target) for name in node["ids"]]
+            file, line = next((lines_of_names()[n] for n in names if n in lines_of_names()), (None, None))
+            if f"source/include/{file}" in self.env.found_docs:
+                page = self.app.builder.get_relative_uri(self.env.docname, f"source/include/{file}")
+                text = nodes.inline("", "[source]", classes=["viewcode-link"])
+                each += nodes.reference("", "", text, internal=True, refuri=f"{page}#L{line}")
+
+
+def anchor_lines(app, page, template, context, tree):
+    """Gives each line of a source page an anchor."""
+    if page.startswith("source/"):
+        before, begin, rest = context["body"].partition("<pre>")
+        code, end, after = rest.partition("</pre>")
+        lines = (f'<span id="L{n}"></span>{line}' for n, line in enumerate(code.split("\n"), 1))
+        context["body"] = before + begin + "\n".join(lines) + end + after
+
+
 def link_pages(app, what, name, obj, options, lines):
     """Pages of docs/ that docstrings name become links."""
     lines[:] = [re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`/docs/\1`", line) for line in lines]
@@ -162,5 +202,7 @@ def setup(app):
     app.connect("builder-inited", lambda app: stage.Stage(Path(app.srcdir)))
     app.connect("autodoc-process-docstring", link_pages)
     app.add_transform(Unwrap)
+    app.add_transform(Source)
+    app.connect("html-page-context", anchor_lines)
     app.connect("html-page-context", describe)
     app.connect("build-finished", check_links)
