@@ -342,3 +342,16 @@ def test_numpy_is_not_for_gpus():
         with pytest.raises(TypeError, match="import cupy or torch"):
             roost.unique(OnGpu())
     assert np.array_equal(roost.unique(np.array([2, 1]), sorted=True), [1, 2])
+
+
+@needs_torch
+def test_bench(tmp_path, capsys):
+    """python -m roost.bench --device cuda ends, finds all answers right, and writes what scripts/plot draws."""
+    from roost import bench
+
+    file = tmp_path / "rates.csv"
+    options = ["--device", "cuda", "--rows", "1000", "3000", "--repeats", "1", "--csv", str(file)]
+    assert bench.main(options) == 0
+    assert "another" not in capsys.readouterr().out
+    lines = file.read_text().splitlines()
+    assert len(lines) > 50 and {line.split(",")[-2] for line in lines[1:]} == {"ok"}

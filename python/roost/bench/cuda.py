@@ -176,7 +176,7 @@ def _overhead():
             (
                 "unique",
                 lambda: roost.unique(x),
-                lambda: module.unique(place, column, 2, False, False, False, True, None),
+                lambda: module.unique(place, column, False, False, False, False, True, None, None),
             ),
         ):
             whole, inner = best(call), best(direct)
