@@ -346,7 +346,7 @@ def test_numpy_is_not_for_gpus():
 
 @needs_torch
 def test_bench(tmp_path, capsys):
-    """python -m roost.bench --device cuda ends, finds all answers right, and writes what scripts/plot draws."""
+    """roost.bench --device cuda ends, finds all answers right, and writes what scripts/plot draws."""
     from roost import bench
 
     file = tmp_path / "rates.csv"

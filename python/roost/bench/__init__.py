@@ -90,9 +90,8 @@ def _operations(work, libraries, threads):
         other = pandas.DataFrame({"k": queries})
         unique_rows = pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))})
         db.execute(
-            "create table t as from table; create table o as from other; create table u as from unique_rows".replace(
-                "from table", 'from "table"'
-            )
+            "create table t as from table; create table o as from other; create table u as from unique_rows"
+            .replace("from table", 'from "table"')
         )
 
     def count(result):
@@ -169,9 +168,8 @@ def _operations(work, libraries, threads):
 
     yield "join with distinct keys", "roost", lambda: roost.join(queries, work.distinct)[1], joined
     if pandas:
-        a, b = (
-            pandas.DataFrame({"k": queries}),
-            pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))}),
+        a, b = pandas.DataFrame({"k": queries}), pandas.DataFrame(
+            {"k": work.distinct, "row": np.arange(len(work.distinct))}
         )
         yield "join with distinct keys", "pandas", lambda: a.merge(b, on="k")["row"].to_numpy(), joined
     if polars:
@@ -226,7 +224,8 @@ def main(arguments=None):
         "--rows",
         type=_from(1),
         nargs="+",
-        help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27; several with --frames or on a GPU",
+        help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27; several with"
+        " --frames or on a GPU",
     )
     parser.add_argument(
         "--copies", type=_from(1), help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
@@ -242,7 +241,7 @@ def main(arguments=None):
     parser.add_argument("--repeats", type=_from(1), help="default: 3; with --h2o 2")
     parser.add_argument("--voxels", type=_from(1), metavar="GRID", help="a layer on GRID^3 voxels instead")
     parser.add_argument("--channels", type=_from(1), default=32, help="of that layer")
-    parser.add_argument("--frames", action="store_true", help="calls on frames; default: 10^4, then 10^6 rows")
+    parser.add_argument("--frames", action="store_true", help="calls on frames; of 10^4 and 10^6 rows")
     parser.add_argument("--csv", metavar="FILE", help="on a GPU: also writes what scripts/plot --peers draws")
     h2o = parser.add_argument_group("the public database benchmark")
     h2o.add_argument("--h2o", action="store_true", help="its fifteen questions instead; on a GPU, too")

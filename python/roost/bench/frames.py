@@ -108,8 +108,9 @@ def main(sizes, threads):
     roost.set_threads(threads)
     bad = 0
     print(
-        f"roost {roost.__version__}, pandas {pandas.__version__}, polars {polars.__version__}, {threads} threads;"
-        " milliseconds a call; the ratio is the better of the libraries over the better of roost's two"
+        f"roost {roost.__version__}, pandas {pandas.__version__}, polars {polars.__version__},"
+        f" {threads} threads; milliseconds a call; the ratio is the better of the libraries"
+        " over the better of roost's two"
     )
     for rows in sizes:
         tables = _data(rows, np.random.default_rng(1))
