@@ -487,6 +487,7 @@ std::size_t rows_in(std::string_view text) {
 }  // namespace
 
 bool text_reader::read(text_rows& rows, std::size_t most_bytes, std::size_t most_rows) {
+  progress_.start(source_.taken());
   std::size_t asked_for = rows.bytes;
   const auto rows_before = rows.fields.size();
   std::atomic<std::size_t> parsed_rows{rows_before};

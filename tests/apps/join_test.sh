@@ -407,6 +407,7 @@ done
 /usr/bin/python3 - "$roost" <<'PY' || fail "progress of what takes long"
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -430,7 +431,22 @@ for both in False, True:
     except OSError:  # how a terminal ends
         pass
     assert both or (b"\r\033[Kreads standard input: " in said and said.endswith(b" MB ...\r\033[K")), said
+    assert b"%" not in said, said  # the size of a pipe is not known
     assert not both or said == b"1200000 a line\r\n", said
+
+# How much of a file is read, and how long the rest takes. Here its rows wait.
+with open("some.csv", "wb") as some, open("many.csv", "wb") as many:
+    some.write(b"id\n7\n")
+    many.write(b"id\n" + b"7\n" * 25000000)
+ours, terminal = pty.openpty()
+run = subprocess.Popen([sys.argv[1], "join", "many.csv", "some.csv", "--on", "id", "--kind", "semi"],
+                       stdout=subprocess.PIPE, stderr=terminal)
+time.sleep(1)
+rows = run.stdout.read()
+assert run.wait() == 0 and len(rows) == 50000003
+said = os.read(ours, 10000)
+shown = re.findall(rb"\r\x1b\[Kreads many.csv: \d+ of 50 MB, \d+ %, \d+ s left \.\.\.", said)
+assert shown and said.endswith(b"\r\033[Kreads many.csv: 50 of 50 MB, 100 % ...\r\033[K"), said
 PY
 
 # Ctrl-C ends a command. No half a file stays, and what was there does.
