@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "apps/shared/output_file.hpp"
 #include "apps/shared/place_choice.hpp"
@@ -30,6 +32,8 @@ struct unique_options {
 
 /// How much text, and how many lines, are counted at once, unless more than a quarter of them is distinct.
 constexpr std::size_t bytes_at_once = std::size_t{64} << 20, lines_at_once = bytes_at_once / 32;
+/// The same for lines in order, which need no table.
+constexpr std::size_t ordered_bytes = std::size_t{8} << 20, ordered_lines = ordered_bytes / 8;
 
 using roost::tools::big_vector;
 using roost::tools::decimal;
@@ -40,33 +44,58 @@ class counted_texts {
   std::size_t size() const { return texts_.size(); }
   std::string_view operator[](std::size_t i) const { return texts_[i]; }
   std::uint64_t count(std::size_t i) const { return counts_[i]; }
-  std::size_t bytes() const { return text_.size(); }
+  std::size_t bytes() const { return bytes_; }
+
+  /// Counts a text if it must be the last one again, or a new one, because every text so far was behind the
+  /// one before it in some order. Otherwise returns false, and later texts go to add().
+  bool add_in_order(std::string_view text) {
+    if (!texts_.empty()) {
+      const auto last = texts_.back();
+      const int difference = last.compare(text);
+      if (difference == 0) {
+        ++counts_.back();
+        return true;
+      }
+      const bool up = difference < 0, longer = last.size() == text.size() ? up : last.size() < text.size();
+      orders_ &= (up ? 1U : 2U) | (longer ? 4U : 8U);
+      if (orders_ == 0) return false;
+    }
+    texts_.push_back(keep(text));
+    bytes_ += text.size();
+    counts_.push_back(1);
+    return true;
+  }
 
   /// Counts texts, the first size() of which are those counted before. Returns the number of each text;
   /// numbers of texts counted before do not change.
   std::vector<std::uint32_t> add(const roost::host& cpu, const roost::tools::key_tables& tables,
                                  const roost::tools::text_column& column) {
     auto found = count_fields(cpu, tables, column, counts_);
-    big_vector<char> text;
-    std::size_t bytes = 0;
-    for (const auto row : found.rows) bytes += column[row].size();
-    text.reserve(bytes);
+    const auto before = std::exchange(memory_, {});  // the column views it
+    bytes_ = 0;
+    for (const auto row : found.rows) bytes_ += column[row].size();
+    memory_.emplace_back().reserve(bytes_);
     texts_.clear();
     texts_.reserve(found.rows.size());
-    for (const auto row : found.rows) {
-      const auto from = column[row];
-      text.insert(text.end(), from.begin(), from.end());
-      texts_.emplace_back(text.data() + text.size() - from.size(), from.size());
-    }
-    text_ = std::move(text);
+    for (const auto row : found.rows) texts_.push_back(keep(column[row]));
     counts_ = std::move(found.counts);
     return std::move(found.numbers);
   }
 
  private:
+  std::string_view keep(std::string_view text) {
+    if (memory_.empty() || memory_.back().capacity() - memory_.back().size() < text.size())
+      memory_.emplace_back().reserve(std::max(roost::tools::text_piece_bytes, text.size()));
+    auto& memory = memory_.back();
+    memory.insert(memory.end(), text.begin(), text.end());
+    return {memory.data() + memory.size() - text.size(), text.size()};
+  }
+
   big_vector<std::string_view> texts_;
   std::vector<std::uint64_t> counts_;
-  big_vector<char> text_;
+  std::deque<big_vector<char>> memory_;  // of the texts, which must not move
+  std::size_t bytes_ = 0;
+  unsigned orders_ = 15;  // that all texts so far are in: of bytes, of sizes and then bytes; up and down
 };
 
 /// The exact sum of a column's values for each key. Empty fields have no value.
@@ -114,13 +143,29 @@ struct summary {
   std::vector<summed_column> sums;
 };
 
-/// Puts the keys counted before in front of the rows to be read, each with `others` empty fields.
+/// Puts the keys counted before in front of the rows, each with `others` empty fields.
 void put_before(roost::tools::text_rows& rows, const counted_texts& keys, std::size_t others) {
+  const auto behind = std::exchange(rows.fields, {});
   for (std::size_t i = 0; i < keys.size(); ++i) {
     rows.fields.push_back(keys[i]);
     rows.fields.resize(rows.fields.size() + others);
   }
-  rows.bytes = keys.bytes();
+  rows.fields.insert(rows.fields.end(), behind.begin(), behind.end());
+  rows.bytes += keys.bytes();
+}
+
+/// Counts lines while they are in order. Leaves those that were read and not counted in `rows`; returns
+/// whether there may be more.
+bool count_in_order(roost::tools::text_reader& reader, counted_texts& keys, roost::tools::text_rows& rows) {
+  bool more = true;
+  while (more && rows.fields.empty()) {
+    rows.clear();
+    more = reader.read(rows, ordered_bytes, ordered_lines);
+    std::ptrdiff_t counted = 0;
+    while (counted < std::ssize(rows.fields) && keys.add_in_order(rows.fields[counted])) ++counted;
+    rows.fields.erase(rows.fields.begin(), rows.fields.begin() + counted);
+  }
+  return more;
 }
 
 /// Counts the lines of a reader: many lines at a time, then their distinct ones together with the next. So
@@ -128,12 +173,14 @@ void put_before(roost::tools::text_rows& rows, const counted_texts& keys, std::s
 void count(const roost::host& cpu, const roost::tools::key_tables& tables, roost::tools::text_reader& reader,
            summary& all) {
   const std::size_t columns = 1 + all.pairs.size() + all.sums.size();
-  std::size_t most_bytes = bytes_at_once, most_lines = lines_at_once;
-  for (bool more = true; more;) {
-    roost::tools::text_rows rows;
+  roost::tools::text_rows rows;
+  bool more = columns > 1 || count_in_order(reader, all.keys, rows);
+  for (; more || !rows.fields.empty(); rows = {}) {
     const std::size_t before = all.keys.size();
     put_before(rows, all.keys, columns - 1);
-    more = reader.read(rows, most_bytes, most_lines * columns);
+    const auto most_bytes = std::max(bytes_at_once, 4 * all.keys.bytes());
+    const auto most_lines = std::max(lines_at_once, 4 * before);
+    more = more && reader.read(rows, most_bytes, most_lines * columns);
     const auto column = [&](std::size_t c) { return roost::tools::text_column(rows.fields, c, columns); };
     const auto numbers = all.keys.add(cpu, tables, column(0));
     for (std::size_t p = 0; p < all.pairs.size(); ++p) {
@@ -148,8 +195,6 @@ void count(const roost::host& cpu, const roost::tools::key_tables& tables, roost
       all.sums[s].add(all.keys.size(), std::span(numbers).subspan(before),
                       {values, 1 + all.pairs.size() + s, columns});
     }
-    most_bytes = std::max(bytes_at_once, 4 * all.keys.bytes());
-    most_lines = std::max(lines_at_once, 4 * all.keys.size());
   }
 }
 

@@ -403,6 +403,28 @@ done
   fail "12 million rows: $(cat stderr)"
 [[ $(cat stdout) == id ]] || fail "12 million rows: $(head -c 100 stdout)"
 
+# Lines in order need no table up to where they are not: the order breaks at each place, or behind a few million lines.
+in_order=('' A AB B$'\r'x Ba C$'\t' 'D d')
+for end in '\n' '\r\n'; do
+  for ((at = 0; at <= ${#in_order[@]}; ++at)); do
+    for line in "${in_order[@]}" BB; do
+      printf "%s$end" "${in_order[@]:0:at}" "$line" "${in_order[@]:at}" "$line" E | head -c -"$((at % 2))" >lines
+      tr -d '\r' <lines | awk '!seen[$0]++' >expected
+      "$roost" unique lines | tr -d '\r' | cut -c 9- | cmp -s - expected || fail "$at lines in order, '$line', $end"
+    done
+  done
+done
+for order in "seq -f %07.0f 1200000" "seq 1200000" "seq -f -%07.0f 1200000 -1 1"; do
+  { $order && echo 1000000 && $order && printf '\n0000007'; } >lines
+  awk '!seen[$0]++' lines >expected
+  "$roost" unique lines | cut -c 9- | cmp -s - expected || fail "many lines in order: $order"
+done
+yes '' | head -n 3000000 >lines
+same "empty lines" <(echo '3000000 ') "$roost" unique lines
+(ulimit -v 700000 && seq -f %08.0f 5000000 | timeout 120 "$roost" unique --threads 2 >stdout 2>stderr) ||
+  fail "5 million lines in order: $(cat stderr)"
+[[ $(wc -l <stdout) -eq 5000000 && $(tail -n 1 stdout) == "      1 05000000" ]] || fail "5 million lines: $(tail -n 1 stdout)"
+
 # Progress on a terminal, which is gone at the end; not if rows go there as well.
 /usr/bin/python3 - "$roost" <<'PY' || fail "progress of what takes long"
 import os

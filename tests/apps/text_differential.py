@@ -46,6 +46,7 @@ ROWS = threshold("text/write_rows.hpp", "most_rows")
 PAIRS = threshold("text/fields.hpp", "matches_at_once")
 LEFT = threshold("text/join.cpp", "streamed_bytes")
 COUNTED = threshold("text/unique.cpp", "bytes_at_once")
+ORDERED = threshold("text/unique.cpp", "ordered_bytes")
 SIZES = [HEAD, STORED, WRITTEN, PIECE, PIECE, 2 * PIECE]  # bytes
 
 
@@ -572,9 +573,13 @@ def lines_case(rng, folder, large):
     )
     pool = keys(rng, b",") + [b"line %d" % i for i in range(rng.choice([1, 50, 3000]))]
     lines = [rng.choice(pool) for _ in range(random_rows(rng, large))]
+    if rng.random() < 0.5:  # lines in order, which need no table up to where they are not
+        lines.sort(key=rng.choice([bytes, lambda line: (len(line), line)]), reverse=rng.random() < 0.3)
+        for _ in range(rng.choice([0, 0, 1, 1, 2])):
+            lines.insert(rng.randrange(len(lines) + 1), rng.choice(pool))
     data = b"".join(line + rng.choice(end) for line in lines)
     if rng.random() < 0.2:
-        size = COUNTED if large and rng.random() < 0.05 else rng.choice(SIZES)
+        size = rng.choice([COUNTED, ORDERED] if large and rng.random() < 0.05 else SIZES)
         some = b"".join(b"filler %d" % (i % 83) * rng.choice([1, 1000]) + end[0] for i in range(1000))
         left = max(0, size - len(data) + rng.randrange(-6, 7))
         data = some * (left // len(some)) + some[: left % len(some)] + data
