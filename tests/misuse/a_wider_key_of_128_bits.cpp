@@ -1,4 +1,4 @@
-// says: use of deleted function
+// says: error: [^;]*this.number.could.become.another.key.*convert.it.to.the.key.type.first
 #include <roost/roost.hpp>
 
 __extension__ typedef __int128 wide;

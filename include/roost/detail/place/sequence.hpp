@@ -170,12 +170,24 @@ concept changes_the_key =
 
 }  // namespace roost::detail
 
-/// Declares a deleted overload, for such arguments, of a ref's function that takes a key. (Compilers print
-/// its line.)
-#define ROOST_DELETE_IF_IT_CHANGES_THE_KEY(name)               \
-  template <class... Arguments>                                \
-    requires roost::detail::changes_the_key<Key, Arguments...> \
-  void name(const Arguments&... convert_the_key_first) const = delete
+/// Deletes a function with words that say what to do, where the compiler takes them. (Others, such as g++,
+/// print the name of the template parameter.)
+#if defined(__clang__) && defined(__cpp_deleted_function)
+#define ROOST_DELETE                                                                            \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") = \
+      delete ("this number could become another key: convert it to the key type first")_Pragma( \
+          "clang diagnostic pop")
+#else
+#define ROOST_DELETE = delete
+#endif
+
+/// Declares a deleted overload, for such arguments, of a ref's function that takes a key.
+#define ROOST_DELETE_IF_IT_CHANGES_THE_KEY(name)                                             \
+  template <class... this_number_could_become_another_key_convert_it_to_the_key_type_first>  \
+    requires roost::detail::changes_the_key<                                                 \
+        Key, this_number_could_become_another_key_convert_it_to_the_key_type_first...>       \
+  void name(const this_number_could_become_another_key_convert_it_to_the_key_type_first&...) \
+      const ROOST_DELETE
 #define ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(one, other) \
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(one);              \
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(other)

@@ -55,18 +55,8 @@ class single_keys {
   }
 
   // A number of another type could silently become another key.
-  template <class Query>
-    requires detail::changes_the_key<Key, Query>
-  void find(const Query& convert_the_key_first) const = delete;
-  template <class Query>
-    requires detail::changes_the_key<Key, Query>
-  void contains(const Query& convert_the_key_first) const = delete;
-  template <class Query>
-    requires detail::changes_the_key<Key, Query>
-  void count(const Query& convert_the_key_first) const = delete;
-  template <class Query>
-    requires detail::changes_the_key<Key, Query>
-  void operator[](const Query& convert_the_key_first) const = delete;
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(find, contains);
+  ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(count, operator[]);
 };
 
 }  // namespace roost
