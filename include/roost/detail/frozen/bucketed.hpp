@@ -456,6 +456,7 @@ struct bucketed::builder {
     detail::for_each_of(team, target.region_buckets_, [&](std::uint32_t b) {
       bucket mine;
       clear(mine, empty);
+      for (int s = 0; s < 2; ++s) mine.set(s, detail::pair_of(empty, Value{}));  // finish() reads both
       std::uint32_t n = 0;
       for (; n < slots_of_bucket && parts.owner[b * slots_of_bucket + n] != detail::no_owner; ++n) {
         mine.set(static_cast<int>(n), items[parts.owner[b * slots_of_bucket + n]]);
