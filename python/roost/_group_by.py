@@ -4,6 +4,7 @@ import datetime
 import functools
 import operator
 import threading
+from typing import NoReturn
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ._arrays.exact import plural, shown, whole_floats
 from ._arrays.frames import (
     Device,
     Pandas,
+    Rows,
     column_named,
     columns_named,
     expect_no_own_order,
@@ -20,33 +22,39 @@ from ._arrays.frames import (
     frames_of_column,
     in_utc,
     is_there,
+    like_rows,
     may_be_device,
+    names_of,
     objects_at,
-    readable,
     of_capsules,
+    readable,
+    take_or_null,
+    with_suffix,
 )
 from ._arrays.libraries import NUMPY, same_device
 from ._arrays.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, NUMBERS, UINT8, UINT64, numpy_dtype
 from ._keys.arrow import ArrowKind
 from ._functions import distinct
+from ._group_rows import RANKS, GroupRows
 from ._keys.columns import Column, bitmap_of, decimal_of, scale_of, take_column
 from ._keys.packing import encode_columns
-from ._keys.strings import StringKeys, Texts
+from ._keys.strings import StringKeys, Texts, listed
 from ._keys.words import keys_of
-from ._options import check_rows, flag, whole_number
+from ._options import check_rows, flag, integer, whole_number
 
 _SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
+_FILLS = ("ffill", "bfill")
 # Results for any values; for comparable ones; for dates and durations. Numbers have all results.
-_OF_ANY = ("count", "first", "last")
-_OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
+_OF_ANY = ("count", "first", "last", "shift", *_FILLS)
+_OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode", "rank")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
-_BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest")  # values are compared
+_BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank")  # are compared
 _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _ADVICE = "convert them, or pass one dimension of numbers"
 _OPTIONS = {"quantile": "q", "var": "ddof", "std": "ddof", "cov": "ddof"}
-_IN_AGG = (*_host.reductions, *_OF_ANY[1:], "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
+_IN_AGG = (*_host.reductions, "first", "last", "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
 
 
 class _Values:
@@ -210,11 +218,14 @@ class GroupBy:
     For the same input, results are the same on every run, floats included: the order of additions depends
     only on the number of values.
 
-    Values of a frame are read when a method is called, so do not change the frame before that. The keys are
-    kept.
+    After ``g = group_by(frame, by)``, values are also names of columns, and ``g["v"]`` and ``g[["v", "w"]]``
+    are the same groups with columns as values: their methods need no others. `transform`, `cumsum`, `rank`,
+    `shift` and `ffill` have results for the rows; ``for key, rows in g`` goes through the groups. Values of a
+    frame are read when a method is called, so do not change the frame before that. The keys are kept.
 
     Any number of threads may use one object; their calls take turns. It keeps a copy of the keys or, once
     rows are grouped, 4 bytes for each row; and 8 to 20 bytes for each distinct key, besides the key itself.
+    A GroupBy on the CPU can be pickled, with its frame; in a copy, `keys` may be in another order.
     The first two calls do not need grouped rows if each sums a column of integers or finds its extremes. All
     other calls group the rows, unless they are already grouped.
     """
@@ -227,20 +238,28 @@ class GroupBy:
         self._groups = keys.grouped() if hasattr(keys, "grouped") else None
         if self._groups is None:
             self._groups = keys.library.module.group(keys.library.place(), keys.words)
-        self._keys, self._lock = None, threading.Lock()
+        self._columns, self._alone = None, False
+        self._known, self._lock = {}, threading.Lock()  # the same of `g["v"]`
         if self._of_texts and (self._kind.frames or isinstance(keys.texts.source, np.ndarray)):
-            self._keys = self._read_keys()  # the array may change
+            self._read_keys()  # the array may change
 
     def _read_keys(self):
+        """The distinct keys, as their kind has them, and as users get them."""
+        with self._lock:
+            if "keys" not in self._known:
+                self._known["keys"] = self._keys_of_groups()
+        return self._known["keys"]
+
+    def _keys_of_groups(self):
         place = self._library.place()
         if isinstance(self._kind, ArrowKind):
             rows = self._library.adopt(self._groups.first_rows(place, True), INT64)
             rows = rows if self._kept is None else self._library.rows(self._kept, rows)
-            return self._kind.result(rows, self._library)
+            return rows, self._kind.result(rows, self._library)
         if self._of_texts:
-            return self._kind.of_rows(self._groups.first_rows(place, True))
+            return None, self._kind.of_rows(self._groups.first_rows(place, True))
         keys = self._kind.decode(self._groups.keys(place), self._library)
-        return self._kind.result(keys, self._library)
+        return keys, self._kind.result(keys, self._library)
 
     def __len__(self):
         """The number of distinct keys."""
@@ -252,16 +271,95 @@ class GroupBy:
     @property
     def keys(self):
         """The distinct keys, in an order without meaning that is the same on every run for the same calls."""
-        with self._lock:
-            if self._keys is None:
-                self._keys = self._read_keys()
-        return self._keys
+        return self._read_keys()[1]
+
+    def __getitem__(self, columns):
+        """The same groups with columns of the frame as their values: ``g["v"].sum()``,
+        ``g[["v", "w"]].mean()``.
+
+        Parameters
+        ----------
+        columns : name of a column, or list of names
+            Methods without values then take these. For one name they return what they do for its column; for
+            a list, a frame like that of `agg`, or, if results are those of rows, of these columns alone.
+
+        Returns
+        -------
+        GroupBy
+            It shares the groups and the frame: this takes no time.
+
+        Raises
+        ------
+        KeyError
+            A name that no column has.
+        TypeError
+            The keys are of no frame.
+        """
+        what = "roost.GroupBy[...]"
+        if self._frame is None:
+            raise TypeError(f"{what}: keys of no frame; pass values to methods, or call group_by(frame, by)")
+        columns_named(self._frame, columns, what, "columns")
+        names, several = names_of(columns, frames_of(self._frame).columns(self._frame)[0])
+        if len(names) > len(dict.fromkeys(names)):
+            raise KeyError(f"{what}: columns={columns!r} names one twice; give each name once")
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), _columns=names, _alone=not several)
+        return made
+
+    def __iter__(self):
+        """A pair for each key, in the order of `keys`: the key, and its rows in their order.
+
+        Yields
+        ------
+        key : value of Python, or tuple of several
+            None for a null.
+        rows : frame, column or array
+            A part of the frame that the keys came from, as `head` returns it; otherwise row numbers, int64.
+            The frame is copied once, group after group. That of pandas has its labels in the index.
+        """
+        lists, keys = self._lists("__iter__"), self._python_keys()
+        frames, rows = None if self._frame is None else frames_of(self._frame), self._rows(lists.rows)
+        for key, start, count in zip(keys, lists.starts.tolist(), lists.counts.tolist()):
+            if frames is None:
+                part = rows[start : start + count]
+            else:
+                part = frames.part(rows, start, count)
+            yield tuple(key) if isinstance(key, list) else key, part
+
+    def __contains__(self, key) -> NoReturn:
+        raise TypeError("roost.GroupBy: it contains pairs of key and rows; ask roost.Set(g.keys) for a key")
+
+    __reversed__ = None  # otherwise Python would take numbers for names
+
+    def __reduce__(self):
+        """Pickles the key of each row, and the frame: rows are grouped again, so the order of `keys` may
+        change."""
+        keys = self._keys_at(self._lists("__reduce__").groups())
+        if len(group_by(self._keys_at(np.arange(len(self))))) != len(self):
+            raise ValueError(
+                "roost.GroupBy: keys that were changed so that two are equal; pickle a new GroupBy"
+            )
+        kept = None if self._kept is None else self._to_numpy(self._kept)
+        state = {"_frame": self._frame, "_given": self._given, "_skipna": self._skipna}
+        return _again, (keys, kept, state | {"_columns": self._columns, "_alone": self._alone})
+
+    def _keys_at(self, groups):
+        """The keys of some groups, for pickle."""
+        (keys, made), library, frames = self._read_keys(), self._library, self._kind.frames
+        if not self._of_texts:
+            return self._kind.pickled(self._kind.rows(keys, library.of_numpy(groups), library), library)
+        if frames is None:
+            return made[groups]
+        names, columns = frames.columns(made)
+        return frames.frame(names, [frames.take(column, groups) for column in columns])
+
+    def size(self):
+        """The number of rows of each key: int64."""
+        return self._library.adopt(self._groups.counts(self._library.place()), INT64)
 
     def count(self, *values):
         """The number of rows of each key, or of its values that are not null: int64."""
-        if values:
-            return self._all("count", values)
-        return self._library.adopt(self._groups.counts(self._library.place()), INT64)
+        return self._all("count", values) if values or self._columns is not None else self.size()
 
     def sum(self, *values):
         """Sums: int64 for integers and bools, uint64 for unsigned integers (both wrap around), floats for
@@ -346,8 +444,8 @@ class GroupBy:
         greatest."""
         return self._all("mode", values)
 
-    def nlargest(self, values, n):
-        """The `n` greatest values of each key, or all if there are fewer.
+    def nlargest(self, values, n=None):
+        """The `n` greatest values of each key, or all if there are fewer. After ``g["v"]``, give `n` alone.
 
         Returns
         -------
@@ -356,7 +454,7 @@ class GroupBy:
         """
         return self._outermost("nlargest", values, n)
 
-    def nsmallest(self, values, n):
+    def nsmallest(self, values, n=None):
         """The `n` least values of each key, ascending; otherwise as `nlargest`."""
         return self._outermost("nsmallest", values, n)
 
@@ -371,11 +469,150 @@ class GroupBy:
         """The covariances of two columns, as float64; otherwise as `var`."""
         return self._finished(*self._made("cov", (x, y), whole_number(ddof, "roost.GroupBy.cov", "ddof")))
 
-    def agg(self, /, *unnamed, **wanted):
-        """Several results at once, each with a name: ``agg(total=("v", "sum"))``, not ``agg({"v": "sum"})``.
+    def transform(self, how, /, *values, **option):
+        """The results of another method, each at the rows of its key: ``g.transform("mean", values)``, or
+        ``g["v"].transform("mean")``.
 
         Parameters
         ----------
+        how : name of a method that `agg` takes
+            "count" without values counts rows. "corr" and "cov" take two columns and have one result.
+        q, ddof
+            The option of that method, by its name.
+
+        Returns
+        -------
+        array or column, or a tuple of several; after ``g[["v", "w"]]`` a frame
+            Of n results in the order of the rows; null where `dropna` left a row out. For a column of pandas,
+            polars or Arrow they are such a column, that of pandas with the name and the index of its values;
+            otherwise they are an array of the library of the keys. The same is true of `cumsum`, `cumcount`,
+            `rank`, `shift`, `ffill` and `bfill`. Integers with nulls are of a nullable type.
+
+        Raises
+        ------
+        TypeError
+            Keys on a device: this method, those named above, `head`, `tail` and iteration work on the CPU.
+
+        Notes
+        -----
+        The first of these calls lists the rows of each key, for all that follow: 20 bytes for each row.
+        """
+        what, pair = "roost.GroupBy.transform", isinstance(how, str) and how in _PAIRS
+        if [*option] not in ([], [_OPTIONS.get(str(how))]):
+            raise TypeError(
+                f"{what}: {', '.join(option)} for {how!r}; give q to quantile, ddof to var and std"
+            )
+        groups = self._for_all_rows(self._lists("transform").groups())
+
+        def make(*columns):
+            asked = (columns if pair else columns[0], how, *option.values()) if columns else how
+            asked, given = self._parsed("how", asked, what), columns[0] if columns else self._frame
+            frames = frames_of_column(given) or frames_of(given)
+            if frames is not None:
+                made = self._column(frames, how, *asked, "transform")
+                return like_rows(take_or_null(made, groups), given)
+            return self._repeated(*self._as_array(*self._made(*asked)), groups)
+
+        if not values and self._columns is None and how == "count":
+            return make()
+        if pair:
+            return make(
+                *(self._named(each, "transform") for each in self._given_or_chosen("transform", values))
+            )
+        return self._each("transform", values, make)
+
+    def cumsum(self, *values):
+        """The sum of the values up to each row, of the types of `sum`; null where the value is. Floats are
+        added as float64, and rounded at the end. Form and errors: see `transform`."""
+        lists = self._lists("cumsum")
+
+        def make(given):
+            taken = self._taken(given, "cumsum")
+            array = taken.library.to_numpy(taken.array).astype(taken.dtype, copy=False)
+            return self._of_rows(lists.running_sums(array, taken.there), taken.there, given)
+
+        return self._each("cumsum", values, make)
+
+    def cumcount(self):
+        """How many rows of its key come before each row: int64. Form and errors: see `transform`."""
+        return self._of_rows(self._lists("cumcount").places(), None, self._frame)
+
+    def rank(self, *values, method="average", ascending=True):
+        """The rank of each value among those of its key, from 1 on; null where the value is null or NaN.
+
+        Parameters
+        ----------
+        method : "average", "min", "max", "dense" or "first"
+            Equal values have the mean of their ranks (as float64; others are int64), the least, or the
+            greatest; all the same, and the next value has the next rank; or ranks in the order of the rows.
+        ascending : bool
+            Whether the least value has rank 1, or the greatest.
+
+        See Also
+        --------
+        transform : which describes form and errors.
+        """
+        what, lists = "roost.GroupBy.rank", self._lists("rank")
+        if not isinstance(method, str) or method not in RANKS:
+            raise ValueError(f"{what}: method={method!r}; give one of {', '.join(map(repr, RANKS))}")
+        ascending = flag(ascending, what, "ascending")
+
+        def make(given):
+            taken = self._taken(given, "rank")
+            taken.skip_nans()
+            taken.number()
+            array = taken.library.to_numpy(taken.array)
+            return self._of_rows(lists.ranks(array, taken.there, method, ascending), taken.there, given)
+
+        return self._each("rank", values, make)
+
+    def shift(self, *values, n=1):
+        """The values `n` rows earlier among those of the key, or later if `n` is negative; null where there
+        is no such row. They are of the type of the values, of which there may be any, and integers and bools
+        of pandas become nullable. After ``g["v"]``, you may give `n` alone. Form and errors: see
+        `transform`."""
+        if self._columns is not None and len(values) == 1 and isinstance(values[0], (int, np.integer)):
+            values, n = (), values[0]
+        rows = self._lists("shift").shifted(integer(n, "roost.GroupBy.shift", "n"))
+        return self._each(
+            "shift", values, lambda given: self._at_rows(self._taken(given, "shift"), rows, given)
+        )
+
+    def ffill(self, *values):
+        """Nulls replaced by the last value of their key before them, if there is one: any values. NaN is a
+        null if `group_by` skips it. Form and errors: see `transform`."""
+        return self._filled("ffill", values)
+
+    def bfill(self, *values):
+        """Nulls replaced by the next value of their key; otherwise as `ffill`."""
+        return self._filled("bfill", values)
+
+    def head(self, n=5):
+        """The first `n` rows of each key, in the order of all rows.
+
+        Returns
+        -------
+        frame, column or array
+            A frame with these rows of the frame that the keys came from; after ``g["v"]`` those of the
+            column, after ``g[["v", "w"]]`` of these columns. Otherwise their numbers, int64. Columns keep
+            their types, and rows of pandas their labels. Rows left out by `dropna` are in none.
+        """
+        return self._rows(self._lists("head").ends(whole_number(n, "roost.GroupBy.head", "n"), True))
+
+    def tail(self, n=5):
+        """The last `n` rows of each key; otherwise as `head`."""
+        return self._rows(self._lists("tail").ends(whole_number(n, "roost.GroupBy.tail", "n"), False))
+
+    def agg(self, columns=None, /, **wanted):
+        """Several results at once, each with a name: ``agg(total=("v", "sum"))``, or after
+        ``group_by(frame, by)`` ``agg({"v": "sum", "w": ["min", "max"]})``.
+
+        Parameters
+        ----------
+        columns : dict; of `g["v"]` and `g[["v", "w"]]` also the name of a method, or a list of names
+            For columns of the frame, the name of a method, whose results have the name of the column, or a
+            list of names, whose results are called v_sum and v_mean: polars and pyarrow have no names of two
+            parts, which pandas makes here.
         **wanted : (values, "sum"), (values, "quantile", 0.9), ((x, y), "corr"), "count"
             For the name of each result: values, the name of a method, and the q of `quantile` or the ddof of
             `var`, `std` and `cov`. "count" alone counts rows. As in all methods, values are an array or,
@@ -395,16 +632,19 @@ class GroupBy:
         >>> g.agg(n="count", total=(grams, "sum"), m=(grams, "median"))
         {'n': array([3]), 'total': array([9]), 'm': array([2.])}
         """
-        if unnamed:
-            raise TypeError(
-                f"roost.GroupBy.agg: a {type(unnamed[0]).__name__} without a name for the result; give one "
-                'to each: agg(total=("v", "sum"))'
-            )
-        asked = {name: self._parsed(name, of) for name, of in wanted.items()}
+        named = [] if columns is None else self._of_columns(columns)
+        twice = [name for i, (name, _) in enumerate(named) if name in wanted or name in dict(named[:i])]
+        if twice:
+            raise ValueError(f"roost.GroupBy.agg: two results with the name {twice[0]!r}; name one otherwise")
+        asked = {name: self._parsed(name, of) for name, of in [*named, *wanted.items()]}
         if len(asked) > 1:
             len(self)
         if self._kind.frames is None:
             return {name: self._finished(*self._made(*of)) for name, of in asked.items()}
+        return self._framed(asked)
+
+    def _framed(self, asked):
+        """A frame of the keys and of results, by name."""
         frames = self._kind.frames
         results = [self._column(frames, name, *of) for name, of in asked.items()]
         names, columns = frames.columns(self.keys)
@@ -413,9 +653,32 @@ class GroupBy:
             raise ValueError(f"roost.GroupBy.agg: {twice[0]!r} is the name of a key; give the result another")
         return frames.frame([*names, *asked], [*columns, *results])
 
-    def _column(self, frames, name, how, columns, option):
-        """A result of `agg` as a column of a frame."""
-        given = self._named(columns[0], "agg") if columns else None
+    def _of_columns(self, columns):
+        """Pairs of the name of a result and what `agg` takes for it, of what it takes without names."""
+        what, hint = "roost.GroupBy.agg", 'give each result a name: agg(total=("v", "sum"))'
+        if not isinstance(columns, dict):
+            if self._columns is None or not isinstance(columns, (str, list, tuple)):
+                raise TypeError(
+                    f'{what}: a {type(columns).__name__} of no columns; {hint}, or agg({{"v": "sum"}})'
+                )
+            columns = dict.fromkeys(self._columns, columns)
+        if self._frame is None:
+            raise TypeError(f"{what}: a dict of columns, but keys of no frame; {hint}")
+        columns_named(self._frame, [*columns], what, "columns")
+        named = []
+        for name, hows in columns.items():
+            several = isinstance(hows, (list, tuple))
+            for how in hows if several else [hows]:
+                if isinstance(how, str) and how in _PAIRS:
+                    raise ValueError(
+                        f"{what}: {name!r} is one column, and {how} takes two; give them by name"
+                    )
+                named.append((with_suffix(name, f"_{how}") if several else name, (name, how)))
+        return named
+
+    def _column(self, frames, name, how, columns, option, what="agg"):
+        """A result of `agg`, or of `what`, as a column of a frame."""
+        given = self._named(columns[0], what) if columns else None
         mine = given is not None and frames_of_column(given) is frames
         if mine and how in ("first", "last") and given is not columns[0]:  # its type does not matter
             ends = self._end_rows(how)
@@ -428,10 +691,11 @@ class GroupBy:
                 rows if found.there is None or how in ("first", "last") else np.where(found.there, rows, -1)
             )
             return frames.take(given, rows)
-        found, there = self._read(found, there)
+        found, there = self._as_array(found, there)
         if found.ndim != 1:
             raise TypeError(
-                f"roost.GroupBy.agg: {how} of {option!r} gives more than one value per key; pass a single q"
+                f"roost.GroupBy.{what}: {how} of {option!r} gives more than one value per key; pass a "
+                "single q"
             )
         if frames is Device:
             return frames.result(found, there, self._library)
@@ -444,7 +708,7 @@ class GroupBy:
             raise
         except Exception as error:  # each library has its own
             raise TypeError(
-                f"roost.GroupBy.agg: {name}, which is {how}, of type {found.dtype}, is no column of this "
+                f"roost.GroupBy.{what}: {name}, which is {how}, of type {found.dtype}, is no column of this "
                 f"frame's library ({shown(error, str)}); convert the values"
             ) from None
 
@@ -460,9 +724,8 @@ class GroupBy:
             return column_named(self._frame, values, f"roost.GroupBy.{how}")
         return values
 
-    def _parsed(self, name, of):
+    def _parsed(self, name, of, what="roost.GroupBy.agg"):
         """The method, the columns, and the option of one result of `agg`."""
-        what = "roost.GroupBy.agg"
         if isinstance(of, str) and of == "count":
             return "count", (), None
         if not isinstance(of, (tuple, list)) or not 2 <= len(of) <= 3:
@@ -488,13 +751,117 @@ class GroupBy:
         return how, columns, option
 
     def _all(self, how, columns, option=None):
-        if not columns:
-            raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
-        columns = [self._taken(column, how) for column in columns]
+        if not columns and self._columns is not None and not self._alone:
+            return self._framed({name: (how, (name,), option) for name in self._columns})
+        columns = [self._taken(column, how) for column in self._given_or_chosen(how, columns)]
         if len(columns) == 1:
             return self._finished(*self._made(how, columns, option))
         len(self)  # groups the rows if this is the first call: faster for several columns
         return tuple(self._finished(*self._made(how, (column,), option)) for column in columns)
+
+    def _lists(self, how):
+        """The rows of each key, and of all keys those that `dropna` kept."""
+        if self._library.module is not NUMPY.module:
+            raise TypeError(
+                f"roost.GroupBy.{how}: keys on {self._library.where}, where only results by key are made; "
+                "copy keys and values to the CPU"
+            )
+        if "rows" not in self._known:
+            dtype, place = INT32 if self._n < 2**31 else INT64, NUMPY.place()
+            numbers = NUMPY.column(np.arange(self._n, dtype=dtype))
+            rows, offsets = self._groups.outermost(place, numbers, NUMBERS[dtype], None, self._n, False)
+            self._known["rows"] = GroupRows(NUMPY.adopt(rows, dtype), NUMPY.adopt(offsets, INT64))
+        return self._known["rows"]
+
+    def _python_keys(self):
+        """The distinct keys as values of Python, or as tuples or lists of them."""
+        keys, made = self._read_keys()
+        frames = self._kind.frames
+        if not self._of_texts:
+            keys = self._kind.python(keys, self._library)
+        else:
+            keys = listed(made if frames is None else frames.objects(frames.columns(made)[1][0]))
+        return [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
+
+    def _for_all_rows(self, numbers):
+        """Numbers for the rows that have a key, for all rows: -1 for the others."""
+        if self._kept is None:
+            return numbers
+        made = np.full(self._given, -1)
+        made[self._to_numpy(self._kept)] = numbers
+        return made
+
+    def _rows(self, rows):
+        """Some of the rows that have a key, as `head` returns them."""
+        rows = rows if self._kept is None else self._to_numpy(self._kept)[rows]
+        if self._frame is None:
+            return rows.astype(INT64)
+        frames, of = frames_of(self._frame), Rows(rows)
+        names, columns = frames.columns(self._frame)
+        chosen = names if self._columns is None else self._columns
+        if names is not chosen:
+            columns = [columns[names.index(name)] for name in chosen]
+        taken = [frames.take(column, of) for column in columns]
+        return like_rows(taken[0] if self._alone else frames.frame(chosen, taken), self._frame, rows)
+
+    def _each(self, how, values, make):
+        """What `make` returns for each of some values, or of the chosen columns."""
+        given = [self._named(column, how) for column in self._given_or_chosen(how, values)]
+        found = [make(column) for column in given]
+        if values or self._alone:
+            return found[0] if len(found) == 1 else tuple(found)
+        return like_rows(frames_of(self._frame).frame(self._columns, found), self._frame)
+
+    def _of_rows(self, found, there, given):
+        """Numbers for the rows that have a key, and which are not null, as results for the rows of a column,
+        an array or a frame."""
+        if self._kept is not None:
+            kept, numbers, has = self._to_numpy(self._kept), found, True if there is None else there
+            found, there = np.zeros(self._given, numbers.dtype), np.zeros(self._given, np.bool_)
+            found[kept], there[kept] = numbers, has
+        frames = frames_of_column(given)
+        if (made := frames or frames_of(given)) is not None:
+            return like_rows(made.result(found, there, given if frames else None), given)
+        home = self._library
+        return self._finished(home.of_numpy(found) if home.has(found.dtype) else found, there)
+
+    def _repeated(self, found, there, groups):
+        """Results by key, arrays, for rows of these groups; negative ones are nulls."""
+        library = NUMPY if isinstance(found, np.ndarray) else self._library
+        if not len(found):
+            library, found = NUMPY, np.zeros((1, *found.shape[1:]), numpy_dtype(found))
+        has = groups >= 0
+        if there is not None:
+            has[has] = self._to_numpy(there)[groups[has]]
+        return self._finished(self._rows_of(found, library, groups), None if has.all() else has)
+
+    def _at_rows(self, values, rows, given):
+        """The values of these of the rows that have a key, -1 for nulls, as results for all rows."""
+        has = rows >= 0
+        if values.there is not None:
+            has[has] = values.there[rows[has]]
+        if self._kept is not None:
+            rows, has = np.where(rows < 0, -1, self._to_numpy(self._kept)[rows]), self._for_all_rows(has) > 0
+        rows = self._for_all_rows(rows)
+        if frames_of_column(given) is not None:
+            return like_rows(take_or_null(given, rows), given)
+        return self._finished(_Picked(values, rows, None if has.all() else has), None)
+
+    def _filled(self, how, values):
+        lists = self._lists(how)
+
+        def make(given):
+            taken = self._taken(given, how)
+            there = np.ones(self._n, np.bool_) if taken.there is None else taken.there
+            return self._at_rows(taken, lists.filled(there, how == "ffill"), given)
+
+        return self._each(how, values, make)
+
+    def _given_or_chosen(self, how, values):
+        """Values, or if there are none, the columns that were chosen."""
+        if not values and self._columns is None:
+            raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
+        return values or self._columns
 
     def _taken(self, values, how):
         """An argument as _Values."""
@@ -526,10 +893,10 @@ class GroupBy:
                 f"{what}: {plural(self._given, 'key')} but {plural(len(column), 'value')}; give one value "
                 "for each key"
             )
-        if how not in ("first", "last"):
+        if how not in ("first", "last", "shift"):
             if self._skipna:
                 values.skip_nans()
-            if how != "count" and not (how == "sum" and values.dtype is None):
+            if how not in ("count", *_FILLS) and not (how == "sum" and values.dtype is None):
                 values.rank(how)
         if self._kept is not None:
             values.keep(self._kept, self._library)
@@ -549,20 +916,23 @@ class GroupBy:
             if there is None:
                 raise
             array = values if type(values) is np.ndarray else None
-            column = Column(array, NUMPY, bitmap_of(there) if how == "count" else None, values)
+            column = Column(array, NUMPY, None if how in ("first", "last") else bitmap_of(there), values)
         return column, zone
 
     def _finished(self, found, there):
         """A result for users: with nulls it is a numpy masked array."""
-        found, there = self._read(found, there)
+        found, there = self._as_array(found, there)
         if there is None:
+            return found
+        if found.dtype.kind in "mM":
+            found[~there] = "NaT"
             return found
         found, missing = self._to_numpy(found), ~self._to_numpy(there)
         return np.ma.MaskedArray(
             found, np.broadcast_to(missing.reshape(-1, *[1] * (found.ndim - 1)), found.shape)
         )
 
-    def _read(self, found, there):
+    def _as_array(self, found, there):
         """A result as an array, and where it is not null."""
         if not isinstance(found, _Picked):
             return found, there
@@ -617,7 +987,7 @@ class GroupBy:
         """A result, and where it is not null, as bools; None: everywhere. `nulls`: whether the NaNs of too
         few values are null, too. For Arrow values on a device, a result with nulls is such a column."""
         if not columns:
-            return self.count(), None
+            return self.size(), None
         columns = [self._taken(column, how) for column in columns]
         if columns[0].scale is not None and how == "sum":
             return self._sums_of_decimals(columns[0])
@@ -647,7 +1017,7 @@ class GroupBy:
     def _counted(self, values):
         bits = self._bits(values.there)
         if bits is None:
-            return self.count()
+            return self.size()
         home = self._library
         _, nothing = home.output(self._n, UINT8)  # not read
         counts, _ = self._groups.reduce(home.place(), nothing, NUMBERS[UINT8], "count", bits)
@@ -712,7 +1082,7 @@ class GroupBy:
             found, counts = self._groups.reduce(home.place(), column, NUMBERS[INT64], "sum", bits)
             parts.append(self._to_numpy(home.adopt(found, INT64)).view(UINT64))
         parts[-1] = parts[-1].view(INT64)
-        counts = self.count() if counts is None else home.adopt(counts, INT64)
+        counts = self.size() if counts is None else home.adopt(counts, INT64)
         if len(parts) == 2:
             low, high = parts
             high = high + (low >> np.uint64(32)).view(INT64)
@@ -811,6 +1181,10 @@ class GroupBy:
     @whole_floats
     def _outermost(self, how, values, n):
         what = f"roost.GroupBy.{how}"
+        if n is None and not self._alone:
+            raise TypeError(f'{what}: no n; give values and n, or n alone after g["v"]')
+        if n is None:
+            values, n = self._columns[0], values
         home, values = self._library, self._taken(values, how)
         found, offsets = self._groups.outermost(
             home.place(), *self._input(values), whole_number(n, what, "n"), how == "nlargest"
@@ -856,6 +1230,13 @@ def group_by(keys, by=None, *, dropna=False, skipna=None):
     check_rows(encoded.n, INT64, what)
     skips = encoded.kind.frames is Pandas if skipna is None else flag(skipna, what, "skipna")
     return GroupBy(encoded, None if encoded.kind.frames is None else keys, skips)
+
+
+def _again(keys, kept, state):
+    """A GroupBy that was pickled: the keys of the rows that it kept, these rows, and attributes."""
+    made = group_by(keys, skipna=state["_skipna"])
+    vars(made).update(state, _kept=None if kept is None else made._library.of_numpy(kept))
+    return made
 
 
 def _described(column):

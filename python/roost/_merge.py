@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _host
 from ._arrays.exact import alike, common_type, convert_some
-from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules, zone_of
+from ._arrays.frames import Device, Rows, columns_named, frames_of, of_capsules, with_suffix, zone_of
 from ._functions import join_as
 from ._keys.columns import ZONED, take_column
 from ._keys.strings import Texts
@@ -72,11 +72,6 @@ def _numbers(a, b, what):
                 there = np.concatenate(there)
                 return np.concatenate(parts), None if there.all() else there
     raise OverflowError(f"{what}: keys that neither {mine} nor {others} holds all; convert one column")
-
-
-def _with_suffix(name, suffix):
-    """The name of a column with a suffix: a tuple, as pandas has it, with one in its last part."""
-    return (*name[:-1], f"{name[-1]}{suffix}") if isinstance(name, tuple) else f"{name}{suffix}"
 
 
 def merge(
@@ -177,7 +172,7 @@ def merge(
     rest = [name for name in left_names if name not in left_keys]
     other_rest = [name for name in right_names if name not in right_keys]
     for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, left_names, suffixes[1])):
-        names += [_with_suffix(name, suffix) if name in others else name for name in mine]
+        names += [with_suffix(name, suffix) if name in others else name for name in mine]
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(

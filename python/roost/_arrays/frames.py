@@ -1,5 +1,6 @@
 """Frames of pandas, polars and Arrow: their columns, rows of these, and frames of other columns."""
 
+import difflib
 import functools
 import sys
 
@@ -143,9 +144,7 @@ class Pandas:
             arrow = [isinstance(column.dtype, pandas.ArrowDtype) for column in parts]
             if all(arrow):
                 return _in_pandas(Arrow.joined(*map(_arrow_of, parts)))
-            parts = [
-                _in_pandas(_large(_arrow_of(c))) if of_arrow else c for c, of_arrow in zip(parts, arrow)
-            ]
+            parts = [_in_pandas(_large(_arrow_of(c))) if of_arrow else c for c, of_arrow in zip(parts, arrow)]
         return pandas.concat(parts, ignore_index=True)
 
     @staticmethod
@@ -196,6 +195,7 @@ class Pandas:
         return made.astype(column.dtype)
 
     objects = staticmethod(lambda column: column.to_numpy(object))
+    part = staticmethod(lambda rows, start, count: rows.iloc[start : start + count])
 
 
 class Polars:
@@ -251,6 +251,7 @@ class Polars:
         return made.cast(column.dtype)
 
     are_alike = staticmethod(lambda one, other: one.dtype == other.dtype)
+    part = staticmethod(lambda rows, start, count: rows.slice(start, count))
     numbers = staticmethod(lambda values, there, one, other: Polars.result(values, there, one))
     in_zone = staticmethod(lambda times, zone: times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
 
@@ -365,6 +366,7 @@ class Arrow:
         return pa.concat_tables(tables, promote_options="permissive").column(0)
 
     are_alike = staticmethod(lambda one, other: one.type == other.type)
+    part = Polars.part
     numbers = staticmethod(lambda values, there, one, other: Arrow.of_type(values, there, None))
 
     @staticmethod
@@ -557,6 +559,27 @@ def take_rows(column, rows):
     return frames_of_column(column).take(column, rows)
 
 
+def take_or_null(column, rows):
+    """The same, where negative numbers are nulls: integers and bools of numpy in pandas become nullable, and
+    no floats."""
+    kind = getattr(column.dtype, "kind", None) if frames_of_column(column) is Pandas else None
+    if kind in ("b", "i", "u") and isinstance(column.dtype, np.dtype) and rows.min(initial=0) < 0:
+        pandas = sys.modules["pandas"]
+        column = pandas.Series(pandas.array(column.to_numpy()), name=getattr(column, "name", None))
+    return take_rows(column, rows)
+
+
+def like_rows(made, given, rows=None):
+    """A frame or a column of the rows of another one, or of some, with their labels in pandas; a column also
+    with the name of the other one."""
+    frames = frames_of_column(made)
+    if (frames or frames_of(made)) is Pandas and (index := getattr(given, "index", None)) is not None:
+        made.index = index if rows is None else index.take(rows)
+    if frames is Pandas and frames_of_column(given) is Pandas:
+        made.name = getattr(given, "name", None)
+    return made.alias(given.name) if frames is Polars and frames_of_column(given) is Polars else made
+
+
 def zone_of(column):
     """The time zone of a column; None if it has none."""
     kind = column.dtype if hasattr(column, "dtype") else column.type
@@ -572,13 +595,32 @@ def objects_at(column, rows):
     return frames_of_column(column).objects(take_rows(column, rows))
 
 
+def _near(names, known):
+    """What else may have been meant by names that no column has, for errors."""
+    known = {str(name): name for name in known}
+    near = [known[n] for name in names for n in difflib.get_close_matches(str(name), known, 2)]
+    return f"; did you mean {' or '.join(map(repr, dict.fromkeys(near)))}?" if near else ""
+
+
 def column_named(frame, name, what):
     """A column of a frame."""
     names, columns = frames_of(frame).columns(frame)
     if names.count(name) != 1:
-        one = "not one" if name not in names else "more than one"
-        raise KeyError(f"{what}: {name!r} is {one} of the columns {names!r}")
+        one, near = ("not one", _near([name], names)) if name not in names else ("more than one", "")
+        raise KeyError(f"{what}: {name!r} is {one} of the columns {names!r}{near}")
     return columns[names.index(name)]
+
+
+def with_suffix(name, suffix):
+    """The name of a column with a suffix: a tuple, as pandas has it, with one in its last part."""
+    return (*name[:-1], f"{name[-1]}{suffix}") if isinstance(name, tuple) else f"{name}{suffix}"
+
+
+def names_of(names, known):
+    """Names of columns as a list, and whether they are several: not one text, or a tuple that is known."""
+    several = not isinstance(names, (str, bytes)) and hasattr(names, "__iter__")
+    several = several and not (isinstance(names, tuple) and names in known)
+    return list(names) if several else [names], several
 
 
 def columns_named(frame, names, what, argument):
@@ -587,8 +629,7 @@ def columns_named(frame, names, what, argument):
     if frames is None:
         raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}, which is not a frame")
     known, columns = frames.columns(frame)
-    several = not isinstance(names, (str, bytes)) and hasattr(names, "__iter__")
-    names = list(names) if several and not (isinstance(names, tuple) and names in known) else [names]
+    names, _ = names_of(names, known)
     try:
         wrong = [name for name in names if known.count(name) != 1]
     except Exception:  # expressions of polars and others have no truth value
@@ -597,6 +638,7 @@ def columns_named(frame, names, what, argument):
     if not names:
         raise KeyError(f"{what}: {argument}={names!r} names no column; the columns are {known!r}")
     if wrong:
-        twice = "; rename those that share a name" if any(name in known for name in wrong) else ""
-        raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}{twice}")
+        twice = any(name in known for name in wrong)
+        hint = "; rename those that share a name" if twice else _near(wrong, known)
+        raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}{hint}")
     return frames.frame(names, [columns[known.index(name)] for name in names])

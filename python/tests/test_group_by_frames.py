@@ -1,0 +1,503 @@
+"""Groups as users of pandas and polars have them: columns of a frame, results for rows, iteration, pickling."""
+
+import copy
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import roost
+
+pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+
+LIBRARIES = ["pandas", "nullable", "pandas-arrow", "polars", "pyarrow"]
+RANKS = ["average", "min", "max", "dense", "first"]
+INTEGERS, NUMBERS, OTHERS = ["i", "u", "n"], ["i", "u", "n", "b", "f"], ["t", "c", "d", "z"]
+AGGREGATES = "sum mean min max count first last var std median nunique".split()
+SIZES = [0, 1, 2, 60]
+
+
+def frame_of(rng, n, library):
+    """A frame of random columns of all kinds, and the same in pandas with types that hold each exactly."""
+    missing = lambda: rng.random(n) < rng.choice([0, 0.3])
+    with_nulls = lambda values: [None if m else v for m, v in zip(missing(), values)]
+    instants = pd.to_datetime(rng.integers(0, 10**10, n) // 100 * 100, unit="s")
+    exact = pd.DataFrame(
+        {
+            "k": pd.Series(
+                with_nulls(np.array(["x", "", "ä", "long text"])[rng.integers(0, 4, n)]), dtype="str"
+            ),
+            "j": pd.Series(rng.integers(-1, 2, n), dtype="Int8"),
+            "i": pd.Series(rng.integers(2**62, 2**62 + 5, n), dtype="Int64"),  # whose sums wrap around
+            "u": pd.Series(rng.integers(2**63, 2**63 + 5, n, dtype="u8"), dtype="UInt64"),
+            "n": pd.Series(with_nulls(rng.integers(2**53, 2**53 + 5, n)), dtype="Int64"),
+            "b": pd.Series(rng.random(n) < 0.5, dtype="boolean"),
+            "f": pd.Series(with_nulls(rng.integers(-9, 9, n) / 4), dtype="Float64"),
+            "t": pd.Series(with_nulls(np.array(["b", "a", "ö"])[rng.integers(0, 3, n)]), dtype="str"),
+            "c": pd.Series(
+                pd.Categorical(with_nulls(np.array(["p", "q"])[rng.integers(0, 2, n)]), ["q", "p"])
+            ),
+            "d": pd.Series(instants).where(~missing()).dt.as_unit("us"),
+            "z": pd.Series(instants.tz_localize("Europe/Paris", ambiguous=True, nonexistent="shift_forward"))
+            .where(~missing())
+            .dt.as_unit("us"),
+        }
+    )
+    if library == "pandas":
+        types = {"j": "int8", "i": "int64", "u": "uint64", "b": "bool", "f": "float64"}
+        exact.index = rng.integers(0, 5, n)
+        return exact.astype(types), exact
+    table = pa.Table.from_pandas(exact, preserve_index=False)
+    if library == "nullable":
+        exact.index = rng.permutation(n) * 7
+        return exact, exact
+    if library == "pandas-arrow":
+        return table.to_pandas(types_mapper=pd.ArrowDtype), exact
+    return (pl.from_arrow(table) if library == "polars" else table), exact
+
+
+def value_of(value):
+    if value is None or value is np.ma.masked or value is pd.NA or value is pd.NaT or value != value:
+        return None
+    return pd.Timestamp(value) if isinstance(value, datetime.datetime | np.datetime64) else value
+
+
+def listed(column):
+    """Values of Python, None for nulls and NaN."""
+    for method in ("to_list", "to_pylist", "tolist"):
+        if hasattr(column, method):
+            return [value_of(value) for value in getattr(column, method)()]
+
+
+def column(frame, name):
+    return frame.column(name) if isinstance(frame, pa.Table) else frame[name]
+
+
+def same(found, wanted, what, like=None):
+    """Whether results for rows are the values, of integers exactly; and like a Series of pandas in index and
+    name."""
+    found_list, wanted = listed(found), listed(wanted)
+    assert len(found_list) == len(wanted), what
+    for a, b in zip(found_list, wanted):
+        if isinstance(b, float) and a is not None:
+            assert a == pytest.approx(b, rel=1e-12), what
+        else:
+            assert a == b, (what, a, b)
+    if isinstance(like, pd.Series):
+        assert found.index.equals(like.index) and found.name == like.name, what
+    elif like is not None:
+        assert type(found).__module__.split(".")[0] == type(like).__module__.split(".")[0], what
+
+
+class Theirs:
+    """What pandas has for the rows whose key was not dropped, and nulls for the others."""
+
+    def __init__(self, exact, by, dropna):
+        keys = [tuple(row) for row in exact[by].astype(object).where(exact[by].notna(), None).to_numpy()]
+        self.kept = np.array([not dropna or None not in key for key in keys], bool)
+        self.frame = exact.reset_index(drop=True)
+        self.numbers = pd.factorize(pd.Series(keys, dtype=object))[0]
+
+    def groups(self, name, frame=None):
+        rows = (self.frame if frame is None else frame)[name][self.kept]
+        return rows.groupby(self.numbers[self.kept], sort=False)
+
+    def all(self, found):
+        return found.astype(object).reindex(range(len(self.frame)))
+
+
+def groups_of(seed, library, dropna):
+    for n in SIZES:
+        rng = np.random.default_rng([seed, n, dropna])
+        for by in (["k"], ["j"], ["k", "j"]):
+            frame, exact = frame_of(rng, n, library)
+            yield frame, roost.group_by(frame, by, dropna=dropna), Theirs(exact, by, dropna)
+
+
+every_library = pytest.mark.parametrize("library", LIBRARIES)
+dropping = pytest.mark.parametrize("dropna", [False, True])
+
+
+@dropping
+@every_library
+def test_values_of_neighbours(library, dropna):
+    rng = np.random.default_rng(1)
+    for frame, g, theirs in groups_of(1, library, dropna):
+        for name in NUMBERS + OTHERS:
+            like, n = column(frame, name), int(rng.integers(-3, 4))
+            shifted = g[name].shift(n)
+            same(shifted, theirs.all(theirs.groups(name).shift(n)), (name, n), like)
+            same(g[name].ffill(), theirs.all(theirs.groups(name).ffill()), name, like)
+            same(g.bfill(name), theirs.all(theirs.groups(name).bfill()), name, like)
+            if library != "pandas" or name in ("n", "f", *OTHERS):
+                kind = lambda c: str(getattr(c, "dtype", getattr(c, "type", None)))
+                assert kind(shifted) == kind(like) == kind(g[name].ffill())
+            else:  # never floats or objects, which pandas makes of them
+                assert isinstance(shifted.dtype, np.dtype) == (None not in listed(shifted))
+                assert str(shifted.dtype).lower().startswith(str(like.dtype))
+        some = g[["t", "i"]].shift(n=-1)
+        assert type(some) is type(frame)
+        same(column(some, "i"), theirs.all(theirs.groups("i").shift(-1)), "i", column(frame, "i"))
+        same(column(some, "t"), theirs.all(theirs.groups("t").shift(-1)), "t", column(frame, "t"))
+
+
+@dropping
+@every_library
+def test_running_sums_and_ranks(library, dropna):
+    for frame, g, theirs in groups_of(2, library, dropna):
+        for name in NUMBERS:
+            of = theirs.frame if name != "b" else theirs.frame.astype({"b": "Int64"})
+            found = g[name].cumsum()
+            same(found, theirs.all(theirs.groups(name, of).cumsum()), name, column(frame, name))
+            if name in INTEGERS and library in ("pandas", "nullable"):
+                assert found.dtype.kind in "iu"  # also of Int64
+        places = g.cumcount()
+        same(places, theirs.all(theirs.groups("i").cumcount()), "cumcount")
+        assert type(places) is type(g["i"].cumsum())
+        assert not isinstance(frame, pd.DataFrame) or places.index.equals(frame.index)
+        ranked = theirs.frame.assign(t=pd.factorize(theirs.frame["t"], sort=True)[0]).astype({"t": "Int64"})
+        ranked.loc[theirs.frame["t"].isna(), "t"] = pd.NA
+        if not len(frame):
+            continue
+        for name in [*NUMBERS, "t", "z"]:
+            for method in RANKS:
+                for ascending in (True, False):
+                    wanted = theirs.groups(name, ranked).rank(method=method, ascending=ascending)
+                    found = g[name].rank(method=method, ascending=ascending)
+                    same(found, theirs.all(wanted), (name, method, ascending), column(frame, name))
+
+
+@dropping
+@every_library
+def test_transform(library, dropna):
+    for frame, g, theirs in groups_of(3, library, dropna):
+        if not theirs.kept.any():
+            continue
+        for how in AGGREGATES:
+            for name in ["f"] if how in ("mean", "var", "std", "median") else [*INTEGERS, "f"]:
+                groups = theirs.groups(name)
+                if how in ("first", "last"):
+                    wanted = groups.transform(lambda s: s.iloc[0 if how == "first" else -1])
+                else:
+                    wanted = groups.transform(how, **({"min_count": 1} if how == "sum" else {}))
+                found = g[name].transform(how)
+                same(found, theirs.all(wanted), (how, name), column(frame, name))
+        same(g.transform("min", "t"), theirs.all(theirs.groups("t").transform(lambda s: s.min())), "t")
+        same(
+            g["z"].transform("max"), theirs.all(theirs.groups("z").transform("max")), "z", column(frame, "z")
+        )
+        sizes = theirs.all(theirs.groups("i").transform("size"))
+        same(g.transform("count"), sizes, "size", g.cumcount())
+        both = g[["f", "i"]].transform("count")
+        same(column(both, "f"), theirs.all(theirs.groups("f").transform("count")), "f", column(frame, "f"))
+        same(column(both, "i"), sizes, "i", column(frame, "i"))
+        wanted = theirs.groups("f").transform(lambda s: s.quantile(0.25))
+        same(g["f"].transform("quantile", q=0.25), theirs.all(wanted), "quantile")
+
+
+@dropping
+@every_library
+def test_parts_of_the_frame(library, dropna):
+    rows_of = lambda frame: list(zip(*(listed(column(frame, name)) for name in "kjiunbftcdz")))
+    for frame, g, theirs in groups_of(4, library, dropna):
+        for n in (0, 1, 3):
+            for found, wanted in (
+                (g.head(n), theirs.groups("i").head(n)),
+                (g.tail(n), theirs.groups("i").tail(n)),
+            ):
+                assert type(found) is type(frame)
+                expected = [rows_of(frame)[row] for row in wanted.index]
+                assert rows_of(found) == expected
+                if isinstance(frame, pd.DataFrame):
+                    assert (
+                        found.index.equals(frame.index[wanted.index]) and (found.dtypes == frame.dtypes).all()
+                    )
+        assert listed(g["t"].head(1)) == [row[7] for row in rows_of(g.head(1))]
+        names = list(getattr(g[["z", "i"]].tail(2), "columns" if library != "pyarrow" else "column_names"))
+        assert names == ["z", "i"]
+        keys, parts = list(zip(*g)) or ((), ())
+        keys = [tuple(map(value_of, key)) if isinstance(key, tuple) else value_of(key) for key in keys]
+        made = [
+            listed(column(g.keys, name))
+            for name in ([*g.keys.columns] if library != "pyarrow" else g.keys.column_names)
+        ]
+        assert keys == (made[0] if len(made) == 1 else list(zip(*made)))
+        numbers = theirs.numbers[theirs.kept]
+        wanted = [
+            np.flatnonzero(theirs.kept)[numbers == number] for number in dict.fromkeys(numbers.tolist())
+        ]
+        rows = rows_of(frame)
+        assert sorted(map(repr, map(rows_of, parts))) == sorted(
+            repr([rows[i] for i in some]) for some in wanted
+        )
+        for part, (_, texts), some in zip(parts, g["t"], g[["t"]].size()):
+            assert listed(texts) == listed(column(part, "t")) and len(part) == some
+
+
+@every_library
+def test_columns_and_agg(library):
+    """What `g["v"]` has without values, `g` has for the column, and `agg` by name."""
+    frame, exact = frame_of(np.random.default_rng(8), 300, library)
+    g = roost.group_by(frame, ["k", "j"])
+    made_names = lambda made: made.column_names if library == "pyarrow" else list(made.columns)
+    order = list(zip(listed(column(g.keys, "k")), listed(column(g.keys, "j"))))
+    for how in [*AGGREGATES, "product", "any", "all", "mode", "quantile"]:
+        alone, all_ = getattr(g["n"], how)(), getattr(g, how)("n")
+        assert type(alone) is type(all_) and repr(alone.tolist()) == repr(all_.tolist())
+        made = getattr(g[["n", "f"]], how)()
+        wanted = g.agg(n=("n", how), f=("f", how))
+        assert type(made) is type(frame) and made_names(made) == ["k", "j", "n", "f"]
+        assert made.equals(wanted)
+    assert g["f"].var(ddof=0).tolist() == g.var("f", ddof=0).tolist()
+    assert [a.tolist() for a in g["i"].nlargest(2)] == [a.tolist() for a in g.nlargest("i", 2)]
+    assert g["n"].sum("u").tolist() == g.sum("u").tolist()  # given values are those
+    assert g.size().tolist() == g.count().tolist() == g["n"].size().tolist()
+    assert g["n"].count().tolist() == g.count("n").tolist() != g.size().tolist()
+
+    found = g.agg({"f": ["sum", "mean"], "n": "max", "t": ["first"]}, rows="count")
+    assert made_names(found) == ["k", "j", "f_sum", "f_mean", "n", "t_first", "rows"]
+    theirs = exact.groupby(["k", "j"], dropna=False)
+    wanted = theirs.agg(f_sum=("f", lambda s: s.sum(min_count=1)), f_mean=("f", "mean"), n=("n", "max"))
+    wanted = {(value_of(k), j): [*map(value_of, row)] for (k, j), *row in wanted.itertuples()}
+    for i, key in enumerate(order):
+        for name, value in zip(("f_sum", "f_mean", "n"), wanted[key]):
+            assert listed(column(found, name))[i] == (
+                value if value is None else pytest.approx(value, abs=0, rel=1e-12)
+            )
+    assert found.equals(
+        g.agg(f_sum=("f", "sum"), f_mean=("f", "mean"), n=("n", "max"), t_first=("t", "first"), rows="count")
+    )
+    assert g["n"].agg("sum").equals(g.agg(n=("n", "sum")))
+    assert g[["n", "f"]].agg(["min", "count"]).equals(g.agg({"n": ["min", "count"], "f": ["min", "count"]}))
+    assert g["n"].agg({"i": "sum"}).equals(g.agg(i=("i", "sum")))
+
+
+def test_names_of_two_parts():
+    names = pd.MultiIndex.from_tuples([("k", ""), ("v", "a"), ("v", "b")])
+    frame = pd.DataFrame([[1, 2, 3], [1, 4, 5]], columns=names)
+    g = roost.group_by(frame, [("k", "")])
+    assert g["v", "a"].sum().tolist() == [6] and g[("v", "b")].cumsum().tolist() == [3, 8]
+    assert list(g.agg({("v", "a"): ["sum"]}).columns) == [("k", ""), ("v", "a_sum")]
+    frame = pd.DataFrame({"k": [1, 1], "name": [2, 3], "index": [4, 5], 0: [6, 7]}, index=[8, 8])
+    g = roost.group_by(frame, "k")
+    assert g.cumcount().index.tolist() == [8, 8] and g.cumcount().name is None
+    assert g[0].shift(1).tolist() == [pd.NA, 6] and g["name"].tail(1).index.tolist() == [8]
+    assert list(g[[0]].agg(["sum"]).columns) == ["k", "0_sum"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_as_polars_has_it(seed):
+    """NaN among values, which is one in polars; ranks leave it out."""
+    rng = np.random.default_rng(seed)
+    n = 2000
+    frame = pl.DataFrame(
+        {"k": rng.integers(0, 30, n), "f": rng.integers(-9, 9, n) / 4, "i": rng.integers(0, 9, n)}
+    )
+    frame = frame.with_columns(
+        f=pl.when(pl.Series(rng.random(n) < 0.2)).then(None).otherwise(pl.col("f")),
+        i=pl.when(pl.Series(rng.random(n) < 0.2)).then(None).otherwise(pl.col("i")),
+        x=pl.when(pl.Series(rng.random(n) < 0.05)).then(np.nan).otherwise(pl.col("f")),
+    )
+    g = roost.group_by(frame, "k")
+    over = lambda expression: frame.select(expression.over("k")).to_series()
+    for name in ("x", "i"):
+        col = pl.col(name)
+        for found, wanted in (
+            (g[name].shift(2), col.shift(2)),
+            (g[name].ffill(), col.forward_fill()),
+            (g[name].bfill(), col.backward_fill()),
+            (g[name].cumsum(), col.cum_sum()),
+            (g[name].transform("sum"), pl.when(col.count() > 0).then(col.sum())),
+            (g[name].transform("count"), col.count().cast(pl.Int64)),
+        ):
+            assert found.equals(over(wanted), null_equal=True) and found.name == name
+    for name in ("f", "i"):
+        for method in RANKS[:4] + ["ordinal"]:
+            for descending in (False, True):
+                found = g[name].rank(method=method.replace("ordinal", "first"), ascending=not descending)
+                wanted = over(pl.col(name).rank(method.replace("first", "ordinal"), descending=descending))
+                assert found.equals(wanted.cast(found.dtype))
+    assert g["x"].rank().null_count() == (frame["x"].is_null() | frame["x"].is_nan()).sum()
+    parts = {key[0]: rows for key, rows in frame.group_by("k", maintain_order=True)}
+    assert all(rows.equals(parts.pop(key)) for key, rows in g) and not parts
+
+
+def test_arrays():
+    keys = np.array([5, 6, 5, 5, 6])
+    g = roost.group_by(keys)
+    top = np.array([2**63 - 1, 2**53 + 1, 1, 2**53 + 1, 1])
+    assert g.cumsum(top).tolist() == [2**63 - 1, 2**53 + 1, -(2**63), -(2**63) + 2**53 + 1, 2**53 + 2]
+    assert g.cumsum(top.view("u8")).dtype == np.uint64 and g.cumsum(top > 1).tolist() == [1, 1, 1, 2, 1]
+    assert g.cumsum(np.array([60000, 1, 60000, 0, 1], "f2")).tolist() == [60000, 1, np.inf, np.inf, 2]
+    assert g.cumcount().tolist() == [0, 0, 1, 2, 1] and g.transform("count").tolist() == [3, 2, 3, 3, 2]
+    assert g.shift(top).tolist() == [None, None, 2**63 - 1, 1, 2**53 + 1]
+    for n in (10**30, -(10**30), 2**63 - 1):
+        assert g.shift(top, n=n).mask.all()
+    assert g.shift(top, n=0).tolist() == top.tolist() and not np.ma.isMA(g.shift(top, n=0))
+    masked = np.ma.MaskedArray([1, 2, 3, 4, 5], [0, 0, 1, 0, 1])
+    assert g.ffill(masked).tolist() == [1, 2, 1, 4, 2] and g.bfill(masked).tolist() == [1, 2, 4, 4, None]
+    assert g.shift(masked).tolist() == [None, None, 1, None, 2]
+    assert g.cumsum(masked).tolist() == [1, 2, None, 5, None]
+    assert g.rank(masked).tolist() == [1, 1, None, 2, None]
+    dates = np.array(["2024-01-03", "NaT", "2024-01-01", "2024-01-03", "2024-01-02"], "M8[D]")
+    assert str(g.shift(dates).tolist()) == str([None, None, *dates[[0, 2]].tolist(), None])
+    assert g.rank(dates, method="min").tolist() == [2, None, 1, 2, 1]
+    assert g.transform("max", dates).tolist() == dates[[0, 4, 0, 0, 4]].tolist()
+    texts = np.array(["b", "a", None, "b", "c"], object)
+    assert g.ffill(texts).tolist() == ["b", "a", "b", "b", "c"] and g.head(1).tolist() == [0, 1]
+    assert g.rank(["b", "a", "c", "b", "c"], ascending=False).tolist() == [2.5, 2, 1, 2.5, 1]
+    assert g.tail(2).tolist() == [1, 2, 3, 4] and g.tail(2).dtype == np.int64
+    assert {key: rows.tolist() for key, rows in g} == {5: [0, 2, 3], 6: [1, 4]}
+    assert g.transform("first", np.arange(10).reshape(5, 2)).tolist() == [
+        [0, 1],
+        [2, 3],
+        [0, 1],
+        [0, 1],
+        [2, 3],
+    ]
+    assert g.transform("cov", keys, top, ddof=0).tolist() == [0] * 5
+    one, other = g.cumsum(keys, keys)
+    assert one.tolist() == other.tolist() == [5, 6, 10, 15, 12]
+    found = g.cumsum(pd.Series([1, 2, 3, 4, 5], index=[1, 1, 0, 2, 3], name="v"))
+    assert found.index.tolist() == [1, 1, 0, 2, 3] and found.tolist() == [1, 2, 4, 8, 7] and found.name == "v"
+    dropped = roost.group_by(np.array([np.nan, 1.0, np.nan, 1.0]), dropna=True)
+    assert dropped.cumsum([1, 2, 3, 4]).tolist() == [None, 2, None, 6]
+    assert dropped.transform("max", [1, 2, 3, 4]).tolist() == [None, 4, None, 4]
+    assert dropped.shift(["a", "b", "c", "d"]).tolist() == [None, None, None, "b"]
+    assert dropped.tail(1).tolist() == [3] and [rows.tolist() for _, rows in dropped] == [[1, 3]]
+    none = roost.group_by(np.full(2, np.nan), dropna=True)
+    assert none.transform("min", ["a", "b"]).tolist() == none.shift(["a", "b"]).tolist() == [None, None]
+    skipping = roost.group_by(np.zeros(3), skipna=True)
+    assert skipping.cumsum([1.0, np.nan, 2]).tolist() == [1, None, 3]
+    assert skipping.ffill(np.array([1.0, np.nan, 2])).tolist() == [1, 1, 2]
+
+
+def test_arrays_of_every_library(on):
+    if on.gpu:
+        with pytest.raises(
+            TypeError, match="roost.GroupBy.cumsum: keys on .*; copy keys and values to the CPU"
+        ):
+            roost.group_by(on(np.arange(3))).cumsum(on(np.arange(3)))
+        return
+    keys, values = np.array([3, 1, 3, 1], "i4"), np.array([4, 3, 2, 1], "i8")
+    g = roost.group_by(on(keys))
+    assert on.back(g.cumsum(on(values))).tolist() == [4, 3, 6, 4]
+    assert on.back(g.rank(on(values), method="min")).tolist() == [2, 2, 1, 1]
+    assert on.back(g.transform("max", on(values))).tolist() == [4, 3, 4, 3]
+    assert g.shift(on(values)).tolist() == [None, None, 4, 3]
+    again = pickle.loads(pickle.dumps(g))
+    assert on.back(again.sum(on(values)))[np.argsort(on.back(again.keys))].tolist() == [4, 6]
+
+
+def test_sums_of_long_and_of_short_groups():
+    """Each in the order of its rows, as numpy adds them, and none is near the others."""
+    rng = np.random.default_rng(8)
+    sizes = np.concatenate([rng.integers(1, 4, 5000), [150, 151, 152, 3000, 40_000]])
+    keys = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    values = rng.normal(size=len(keys)) * 10.0 ** rng.integers(-12, 12, len(keys))
+    values[rng.integers(0, len(keys), 3)] = [np.inf, -np.inf, np.nan]
+    g = roost.group_by(keys)
+    found = {dtype: g.cumsum(values.astype(dtype)) for dtype in ("f4", "f8")}
+    for key, rows in g:
+        for dtype, sums in found.items():
+            wanted = np.cumsum(values[rows].astype(dtype).astype("f8")).astype(dtype)
+            assert np.array_equal(sums[rows], wanted, equal_nan=True)
+            assert sums.dtype == dtype and (keys[rows] == key).all()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        np.array([3, 1, 3]),
+        np.array([1.5, np.nan, 1.5]),
+        np.array([[1, 2], [3, 4], [1, 2]]),
+        np.array(["2024-01-01", "NaT", "2024-01-01"], "M8[ns]"),
+        np.array(["a", "b", "a"]),
+        ["a", "b\0", "a"],
+        (["a", "b", "a"], np.ma.MaskedArray([1, 2, 1], [0, 1, 0])),
+        pa.array([datetime.time(1), None, datetime.time(1)]),
+        pd.DataFrame({"k": ["a", None, "a"], "j": [1, 2, 1]}, index=[5, 5, 6]),
+        pd.DataFrame({"k": ["a", "b", "a"]}),
+        pl.DataFrame({"k": ["a", None, "a"]}),
+        pa.table({"k": pa.array(["a", "b", "a"]).dictionary_encode(), "j": [1, None, 1]}),
+        np.zeros(0),
+    ],
+    ids=lambda keys: type(keys).__name__,
+)
+@dropping
+def test_pickled_and_copied(keys, dropna):
+    g = roost.group_by(keys, dropna=dropna)
+    values = np.arange(3 if len(keys) else 0) + 2**60
+    wanted = {repr(key): rows.tolist() if isinstance(rows, np.ndarray) else repr(rows) for key, rows in g}
+    for made in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
+        found = {
+            repr(key): rows.tolist() if isinstance(rows, np.ndarray) else repr(rows) for key, rows in made
+        }
+        assert found == wanted and type(made.keys) is type(g.keys)
+        assert made.cumsum(values).tolist() == g.cumsum(values).tolist()
+        assert sorted(made.sum(values).tolist()) == sorted(g.sum(values).tolist())
+    if g._frame is not None:
+        again = pickle.loads(pickle.dumps(g["k"]))
+        assert listed(again.shift()) == listed(g["k"].shift())
+
+
+def test_pickled_keys_that_were_changed():
+    g = roost.group_by(np.array([1, 2, 1]))
+    g.keys[:] = 0
+    with pytest.raises(ValueError, match="roost.GroupBy: keys that were changed"):
+        pickle.dumps(g)
+
+
+def test_refusals():
+    frame = pd.DataFrame({"key": ["a", "b"], "amount": [1, 2], "text": ["x", "y"]})
+    g, arrays = roost.group_by(frame, "key"), roost.group_by(np.array([1, 2]))
+    ordered = pd.Categorical(["p", "q"], ordered=True)
+    for call, error, message in (
+        (lambda: g["amonut"], KeyError, r"roost.GroupBy\[...\]: columns=.*did you mean 'amount'\?"),
+        (lambda: g[["amount", "txt"]], KeyError, "did you mean 'text'"),
+        (lambda: g["zzz"], KeyError, "the columns are .'key', 'amount', 'text'.\"$"),
+        (lambda: g[["amount", "amount"]], KeyError, "give each name once"),
+        (lambda: g.sum("amonut"), KeyError, "did you mean 'amount'"),
+        (lambda: g[pl.col("amount")], TypeError, "give the names of columns"),
+        (lambda: arrays["amount"], TypeError, r"keys of no frame; .*group_by\(frame, by\)"),
+        (lambda: "a" in g, TypeError, r"roost.Set\(g.keys\)"),
+        (lambda: g.agg({"amonut": "sum"}), KeyError, "roost.GroupBy.agg: columns=.*did you mean 'amount'"),
+        (lambda: g.agg({"amount": "total"}), ValueError, "amount='total' is no method; give one of sum"),
+        (lambda: g.agg({"amount": "corr"}), ValueError, "'amount' is one column, and corr takes two"),
+        (lambda: g.agg({"amount": ["sum", "sum"]}), ValueError, "two results with the name 'amount_sum'"),
+        (lambda: g.agg({"amount": "sum"}, amount="count"), ValueError, "two results with the name 'amount'"),
+        (lambda: g.agg({"key": "count"}), ValueError, "'key' is the name of a key"),
+        (lambda: g.agg("sum"), TypeError, "a str of no columns; give each result a name"),
+        (lambda: g["amount"].agg(max), TypeError, "of no columns; give each result a name"),
+        (lambda: g.transform("sum"), TypeError, "roost.GroupBy.transform: no values"),
+        (lambda: g["amount"].transform("total"), ValueError, "transform: how='total' is no method"),
+        (lambda: g["amount"].transform("sum", q=1), TypeError, "q for 'sum'; give q to quantile"),
+        (lambda: g["amount"].transform("corr"), ValueError, "corr of 1 columns; give two"),
+        (lambda: g["amount"].transform("quantile", q=[0, 1]), TypeError, "transform: quantile of .*single q"),
+        (lambda: g["amount"].rank(method="best"), ValueError, "method='best'; give one of 'average', 'min'"),
+        (lambda: g["amount"].rank(ascending=1), TypeError, "ascending=1; give True or False"),
+        (
+            lambda: arrays.rank(pd.Series(ordered)),
+            TypeError,
+            "roost.GroupBy.rank: .*categories with an order",
+        ),
+        (lambda: arrays.rank([1, 2, 3]), ValueError, "roost.GroupBy.rank: 2 keys but 3 values"),
+        (lambda: arrays.rank(), TypeError, "roost.GroupBy.rank: no values"),
+        (lambda: g["text"].cumsum(), TypeError, "roost.GroupBy.cumsum: values of type str have only"),
+        (lambda: g["amount"].shift(n=1.5), TypeError, "roost.GroupBy.shift: n=1.5; give a whole number"),
+        (lambda: g.head(-1), ValueError, "roost.GroupBy.head: n=-1"),
+        (lambda: g.nlargest("amount"), TypeError, "roost.GroupBy.nlargest: no n"),
+    ):
+        with pytest.raises(error, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    assert arrays.shift(pd.Series(ordered)).dtype == ordered.dtype
+
+
+def test_rows_of_keys_on_a_device_are_refused():
+    g = roost.group_by(np.array([1, 2]))
+    g._library = type("Elsewhere", (), {"module": None, "where": "cuda:0"})()
+    for call in (lambda: g.cumcount(), lambda: g.head(), lambda: next(iter(g)), lambda: pickle.dumps(g)):
+        with pytest.raises(TypeError, match="keys on cuda:0, where .*; copy keys and values to the CPU"):
+            call()
