@@ -14,6 +14,30 @@ in_roost = roost.group_by(orders, "customer").agg(amount=("amount", "sum"))
 
 assert in_pandas.equals(in_roost.sort_values("customer", ignore_index=True))
 
+# What becomes of each row beside the others of its key.
+by_customer = orders.groupby("customer")
+share = orders["amount"] / by_customer["amount"].transform("sum")
+place = by_customer["amount"].rank(method="min", ascending=False)
+
+groups = roost.group_by(orders, "customer")
+roost_share = orders["amount"] / groups["amount"].transform("sum")
+roost_place = groups["amount"].rank(method="min", ascending=False)
+
+assert share.equals(roost_share)
+assert place.equals(roost_place.astype(float))
+
+# Columns of groups, several results of each, rows of each key, and the groups themselves.
+total = groups["amount"].sum()  # an array, in the order of groups.keys
+both = groups[["amount"]].mean()  # a frame: customer, amount
+found = groups.agg({"amount": ["sum", "max"]})  # customer, amount_sum, amount_max
+latest = groups.tail(1)
+for customer, rows in groups:
+    print(customer, rows["amount"].tolist())
+
+assert found["amount_sum"].tolist() == total.tolist()
+assert latest.index.tolist() == [1, 2, 3]
+assert dict(zip(both["customer"], both["amount"])) == {7: 7.5, 3: 20.0, 5: 1.0}
+
 # Rows that match, and rows of both, matched or not.
 in_pandas = orders.merge(customers, left_on="customer", right_on="id", how="outer")
 

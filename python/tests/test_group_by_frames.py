@@ -1,4 +1,4 @@
-"""Groups as users of pandas and polars have them: columns of a frame, results for rows, iteration, pickling."""
+"""Groups as pandas and polars have them: columns of frames, results for rows, iteration, pickling."""
 
 import copy
 import datetime
@@ -22,28 +22,23 @@ def frame_of(rng, n, library):
     """A frame of random columns of all kinds, and the same in pandas with types that hold each exactly."""
     missing = lambda: rng.random(n) < rng.choice([0, 0.3])
     with_nulls = lambda values: [None if m else v for m, v in zip(missing(), values)]
-    instants = pd.to_datetime(rng.integers(0, 10**10, n) // 100 * 100, unit="s")
-    exact = pd.DataFrame(
-        {
-            "k": pd.Series(
-                with_nulls(np.array(["x", "", "ä", "long text"])[rng.integers(0, 4, n)]), dtype="str"
-            ),
-            "j": pd.Series(rng.integers(-1, 2, n), dtype="Int8"),
-            "i": pd.Series(rng.integers(2**62, 2**62 + 5, n), dtype="Int64"),  # whose sums wrap around
-            "u": pd.Series(rng.integers(2**63, 2**63 + 5, n, dtype="u8"), dtype="UInt64"),
-            "n": pd.Series(with_nulls(rng.integers(2**53, 2**53 + 5, n)), dtype="Int64"),
-            "b": pd.Series(rng.random(n) < 0.5, dtype="boolean"),
-            "f": pd.Series(with_nulls(rng.integers(-9, 9, n) / 4), dtype="Float64"),
-            "t": pd.Series(with_nulls(np.array(["b", "a", "ö"])[rng.integers(0, 3, n)]), dtype="str"),
-            "c": pd.Series(
-                pd.Categorical(with_nulls(np.array(["p", "q"])[rng.integers(0, 2, n)]), ["q", "p"])
-            ),
-            "d": pd.Series(instants).where(~missing()).dt.as_unit("us"),
-            "z": pd.Series(instants.tz_localize("Europe/Paris", ambiguous=True, nonexistent="shift_forward"))
-            .where(~missing())
-            .dt.as_unit("us"),
-        }
-    )
+    some = lambda *texts: with_nulls(np.array(texts)[rng.integers(0, len(texts), n)])
+    times = pd.to_datetime(rng.integers(0, 10**10, n) // 100 * 100, unit="s").as_unit("us")
+    zoned = times.tz_localize("Europe/Paris", ambiguous=True, nonexistent="shift_forward")
+    columns = {
+        "k": (some("x", "", "ä", "long text"), "str"),
+        "j": (rng.integers(-1, 2, n), "Int8"),
+        "i": (rng.integers(2**62, 2**62 + 5, n), "Int64"),  # whose sums wrap around
+        "u": (rng.integers(2**63, 2**63 + 5, n, dtype="u8"), "UInt64"),
+        "n": (with_nulls(rng.integers(2**53, 2**53 + 5, n)), "Int64"),
+        "b": (rng.random(n) < 0.5, "boolean"),
+        "f": (with_nulls(rng.integers(-9, 9, n) / 4), "Float64"),
+        "t": (some("b", "a", "ö"), "str"),
+        "c": (pd.Categorical(some("p", "q"), ["q", "p"]), None),
+        "d": (pd.Series(times).where(~missing()), None),
+        "z": (pd.Series(zoned).where(~missing()), None),
+    }
+    exact = pd.DataFrame({name: pd.Series(values, dtype=kind) for name, (values, kind) in columns.items()})
     if library == "pandas":
         types = {"j": "int8", "i": "int64", "u": "uint64", "b": "bool", "f": "float64"}
         exact.index = rng.integers(0, 5, n)
@@ -72,6 +67,10 @@ def listed(column):
 
 def column(frame, name):
     return frame.column(name) if isinstance(frame, pa.Table) else frame[name]
+
+
+def names_of(frame):
+    return frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
 
 
 def same(found, wanted, what, like=None):
@@ -184,9 +183,8 @@ def test_transform(library, dropna):
                 found = g[name].transform(how)
                 same(found, theirs.all(wanted), (how, name), column(frame, name))
         same(g.transform("min", "t"), theirs.all(theirs.groups("t").transform(lambda s: s.min())), "t")
-        same(
-            g["z"].transform("max"), theirs.all(theirs.groups("z").transform("max")), "z", column(frame, "z")
-        )
+        latest = theirs.all(theirs.groups("z").transform("max"))
+        same(g["z"].transform("max"), latest, "z", column(frame, "z"))
         sizes = theirs.all(theirs.groups("i").transform("size"))
         same(g.transform("count"), sizes, "size", g.cumcount())
         both = g[["f", "i"]].transform("count")
@@ -201,38 +199,28 @@ def test_transform(library, dropna):
 def test_parts_of_the_frame(library, dropna):
     rows_of = lambda frame: list(zip(*(listed(column(frame, name)) for name in "kjiunbftcdz")))
     for frame, g, theirs in groups_of(4, library, dropna):
+        rows, groups = rows_of(frame), theirs.groups("i")
         for n in (0, 1, 3):
-            for found, wanted in (
-                (g.head(n), theirs.groups("i").head(n)),
-                (g.tail(n), theirs.groups("i").tail(n)),
-            ):
+            for found, wanted in ((g.head(n), groups.head(n)), (g.tail(n), groups.tail(n))):
                 assert type(found) is type(frame)
-                expected = [rows_of(frame)[row] for row in wanted.index]
-                assert rows_of(found) == expected
+                assert rows_of(found) == [rows[row] for row in wanted.index]
                 if isinstance(frame, pd.DataFrame):
-                    assert (
-                        found.index.equals(frame.index[wanted.index]) and (found.dtypes == frame.dtypes).all()
-                    )
+                    assert found.index.equals(frame.index[wanted.index])
+                    assert (found.dtypes == frame.dtypes).all()
         assert listed(g["t"].head(1)) == [row[7] for row in rows_of(g.head(1))]
-        names = list(getattr(g[["z", "i"]].tail(2), "columns" if library != "pyarrow" else "column_names"))
-        assert names == ["z", "i"]
+        assert names_of(g[["z", "i"]].tail(2)) == ["z", "i"]
         keys, parts = list(zip(*g)) or ((), ())
-        keys = [tuple(map(value_of, key)) if isinstance(key, tuple) else value_of(key) for key in keys]
-        made = [
-            listed(column(g.keys, name))
-            for name in ([*g.keys.columns] if library != "pyarrow" else g.keys.column_names)
-        ]
-        assert keys == (made[0] if len(made) == 1 else list(zip(*made)))
-        numbers = theirs.numbers[theirs.kept]
-        wanted = [
-            np.flatnonzero(theirs.kept)[numbers == number] for number in dict.fromkeys(numbers.tolist())
-        ]
-        rows = rows_of(frame)
-        assert sorted(map(repr, map(rows_of, parts))) == sorted(
-            repr([rows[i] for i in some]) for some in wanted
-        )
-        for part, (_, texts), some in zip(parts, g["t"], g[["t"]].size()):
-            assert listed(texts) == listed(column(part, "t")) and len(part) == some
+        assert len(keys) == len(g)
+        for key, part, (_, texts), size in zip(keys, parts, g["t"], g[["t"]].size()):
+            key = [value_of(each) for each in (key if isinstance(key, tuple) else [key])]
+            assert len(part) == size and listed(texts) == listed(column(part, "t"))
+            for name, value in zip(names_of(g.keys), key, strict=True):
+                assert listed(column(part, name)) == [value] * len(part)
+        made = [listed(column(g.keys, name)) for name in names_of(g.keys)]
+        assert list(map(value_of, keys)) == made[0] if len(made) == 1 else list(keys) == list(zip(*made))
+        numbers, kept = theirs.numbers[theirs.kept], np.flatnonzero(theirs.kept)
+        wanted = [[rows[row] for row in kept[numbers == number]] for number in set(numbers.tolist())]
+        assert sorted(map(repr, map(rows_of, parts))) == sorted(map(repr, wanted))
 
 
 @every_library
@@ -240,14 +228,13 @@ def test_columns_and_agg(library):
     """What `g["v"]` has without values, `g` has for the column, and `agg` by name."""
     frame, exact = frame_of(np.random.default_rng(8), 300, library)
     g = roost.group_by(frame, ["k", "j"])
-    made_names = lambda made: made.column_names if library == "pyarrow" else list(made.columns)
     order = list(zip(listed(column(g.keys, "k")), listed(column(g.keys, "j"))))
     for how in [*AGGREGATES, "product", "any", "all", "mode", "quantile"]:
         alone, all_ = getattr(g["n"], how)(), getattr(g, how)("n")
         assert type(alone) is type(all_) and repr(alone.tolist()) == repr(all_.tolist())
         made = getattr(g[["n", "f"]], how)()
         wanted = g.agg(n=("n", how), f=("f", how))
-        assert type(made) is type(frame) and made_names(made) == ["k", "j", "n", "f"]
+        assert type(made) is type(frame) and names_of(made) == ["k", "j", "n", "f"]
         assert made.equals(wanted)
     assert g["f"].var(ddof=0).tolist() == g.var("f", ddof=0).tolist()
     assert [a.tolist() for a in g["i"].nlargest(2)] == [a.tolist() for a in g.nlargest("i", 2)]
@@ -256,15 +243,12 @@ def test_columns_and_agg(library):
     assert g["n"].count().tolist() == g.count("n").tolist() != g.size().tolist()
 
     found = g.agg({"f": ["sum", "mean"], "n": "max", "t": ["first"]}, rows="count")
-    assert made_names(found) == ["k", "j", "f_sum", "f_mean", "n", "t_first", "rows"]
+    assert names_of(found) == ["k", "j", "f_sum", "f_mean", "n", "t_first", "rows"]
     theirs = exact.groupby(["k", "j"], dropna=False)
     wanted = theirs.agg(f_sum=("f", lambda s: s.sum(min_count=1)), f_mean=("f", "mean"), n=("n", "max"))
     wanted = {(value_of(k), j): [*map(value_of, row)] for (k, j), *row in wanted.itertuples()}
-    for i, key in enumerate(order):
-        for name, value in zip(("f_sum", "f_mean", "n"), wanted[key]):
-            assert listed(column(found, name))[i] == (
-                value if value is None else pytest.approx(value, abs=0, rel=1e-12)
-            )
+    for n, name in enumerate(("f_sum", "f_mean", "n")):
+        same(column(found, name), pd.Series([wanted[key][n] for key in order], dtype=object), name)
     assert found.equals(
         g.agg(f_sum=("f", "sum"), f_mean=("f", "mean"), n=("n", "max"), t_first=("t", "first"), rows="count")
     )
@@ -291,14 +275,13 @@ def test_as_polars_has_it(seed):
     """NaN among values, which is one in polars; ranks leave it out."""
     rng = np.random.default_rng(seed)
     n = 2000
-    frame = pl.DataFrame(
-        {"k": rng.integers(0, 30, n), "f": rng.integers(-9, 9, n) / 4, "i": rng.integers(0, 9, n)}
+    with_nulls = lambda values: pl.Series(
+        [None if rng.random() < 0.2 else value for value in values.tolist()]
     )
-    frame = frame.with_columns(
-        f=pl.when(pl.Series(rng.random(n) < 0.2)).then(None).otherwise(pl.col("f")),
-        i=pl.when(pl.Series(rng.random(n) < 0.2)).then(None).otherwise(pl.col("i")),
-        x=pl.when(pl.Series(rng.random(n) < 0.05)).then(np.nan).otherwise(pl.col("f")),
-    )
+    floats, whole = rng.integers(-9, 9, n) / 4, rng.integers(0, 9, n)
+    nans = with_nulls(np.where(rng.random(n) < 0.05, np.nan, floats))
+    frame = {"k": rng.integers(0, 30, n), "f": with_nulls(floats), "i": with_nulls(whole), "x": nans}
+    frame = pl.DataFrame(frame)
     g = roost.group_by(frame, "k")
     over = lambda expression: frame.select(expression.over("k")).to_series()
     for name in ("x", "i"):
@@ -349,13 +332,7 @@ def test_arrays():
     assert g.rank(["b", "a", "c", "b", "c"], ascending=False).tolist() == [2.5, 2, 1, 2.5, 1]
     assert g.tail(2).tolist() == [1, 2, 3, 4] and g.tail(2).dtype == np.int64
     assert {key: rows.tolist() for key, rows in g} == {5: [0, 2, 3], 6: [1, 4]}
-    assert g.transform("first", np.arange(10).reshape(5, 2)).tolist() == [
-        [0, 1],
-        [2, 3],
-        [0, 1],
-        [0, 1],
-        [2, 3],
-    ]
+    assert g.transform("first", np.arange(10).reshape(5, 2))[:, 1].tolist() == [1, 3, 1, 1, 3]
     assert g.transform("cov", keys, top, ddof=0).tolist() == [0] * 5
     one, other = g.cumsum(keys, keys)
     assert one.tolist() == other.tolist() == [5, 6, 10, 15, 12]
@@ -375,9 +352,7 @@ def test_arrays():
 
 def test_arrays_of_every_library(on):
     if on.gpu:
-        with pytest.raises(
-            TypeError, match="roost.GroupBy.cumsum: keys on .*; copy keys and values to the CPU"
-        ):
+        with pytest.raises(TypeError, match="roost.GroupBy.cumsum: keys on .*; copy keys and values to"):
             roost.group_by(on(np.arange(3))).cumsum(on(np.arange(3)))
         return
     keys, values = np.array([3, 1, 3, 1], "i4"), np.array([4, 3, 2, 1], "i8")
@@ -429,12 +404,9 @@ def test_sums_of_long_and_of_short_groups():
 def test_pickled_and_copied(keys, dropna):
     g = roost.group_by(keys, dropna=dropna)
     values = np.arange(3 if len(keys) else 0) + 2**60
-    wanted = {repr(key): rows.tolist() if isinstance(rows, np.ndarray) else repr(rows) for key, rows in g}
+    parts = lambda groups: {repr(key): repr(rows) for key, rows in groups}
     for made in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
-        found = {
-            repr(key): rows.tolist() if isinstance(rows, np.ndarray) else repr(rows) for key, rows in made
-        }
-        assert found == wanted and type(made.keys) is type(g.keys)
+        assert parts(made) == parts(g) and type(made.keys) is type(g.keys)
         assert made.cumsum(values).tolist() == g.cumsum(values).tolist()
         assert sorted(made.sum(values).tolist()) == sorted(g.sum(values).tolist())
     if g._frame is not None:
@@ -469,7 +441,6 @@ def test_refusals():
         (lambda: g.agg({"amount": "sum"}, amount="count"), ValueError, "two results with the name 'amount'"),
         (lambda: g.agg({"key": "count"}), ValueError, "'key' is the name of a key"),
         (lambda: g.agg("sum"), TypeError, "a str of no columns; give each result a name"),
-        (lambda: g["amount"].agg(max), TypeError, "of no columns; give each result a name"),
         (lambda: g.transform("sum"), TypeError, "roost.GroupBy.transform: no values"),
         (lambda: g["amount"].transform("total"), ValueError, "transform: how='total' is no method"),
         (lambda: g["amount"].transform("sum", q=1), TypeError, "q for 'sum'; give q to quantile"),
@@ -477,13 +448,8 @@ def test_refusals():
         (lambda: g["amount"].transform("quantile", q=[0, 1]), TypeError, "transform: quantile of .*single q"),
         (lambda: g["amount"].rank(method="best"), ValueError, "method='best'; give one of 'average', 'min'"),
         (lambda: g["amount"].rank(ascending=1), TypeError, "ascending=1; give True or False"),
-        (
-            lambda: arrays.rank(pd.Series(ordered)),
-            TypeError,
-            "roost.GroupBy.rank: .*categories with an order",
-        ),
+        (lambda: arrays.rank(pd.Series(ordered)), TypeError, "rank: .*categories with an order"),
         (lambda: arrays.rank([1, 2, 3]), ValueError, "roost.GroupBy.rank: 2 keys but 3 values"),
-        (lambda: arrays.rank(), TypeError, "roost.GroupBy.rank: no values"),
         (lambda: g["text"].cumsum(), TypeError, "roost.GroupBy.cumsum: values of type str have only"),
         (lambda: g["amount"].shift(n=1.5), TypeError, "roost.GroupBy.shift: n=1.5; give a whole number"),
         (lambda: g.head(-1), ValueError, "roost.GroupBy.head: n=-1"),
