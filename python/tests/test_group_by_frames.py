@@ -20,21 +20,21 @@ SIZES = [0, 1, 2, 60]
 
 def frame_of(rng, n, library):
     """A frame of random columns of all kinds, and the same in pandas with types that hold each exactly."""
-    missing = lambda: rng.random(n) < rng.choice([0, 0.3])
-    with_nulls = lambda values: [None if m else v for m, v in zip(missing(), values)]
-    some = lambda *texts: with_nulls(np.array(texts)[rng.integers(0, len(texts), n)])
+    missing = lambda *parts: rng.random(n) < rng.choice(parts or [0, 0.3])
+    with_nulls = lambda values, *parts: [None if m else v for m, v in zip(missing(*parts), values)]
+    some = lambda *texts: np.array(texts)[rng.integers(0, len(texts), n)]
     times = pd.to_datetime(rng.integers(0, 10**10, n) // 100 * 100, unit="s").as_unit("us")
     zoned = times.tz_localize("Europe/Paris", ambiguous=True, nonexistent="shift_forward")
     columns = {
-        "k": (some("x", "", "ä", "long text"), "str"),
+        "k": (with_nulls(some("x", "", "ä", "long text"), 0.3), "str"),
         "j": (rng.integers(-1, 2, n), "Int8"),
         "i": (rng.integers(2**62, 2**62 + 5, n), "Int64"),  # whose sums wrap around
         "u": (rng.integers(2**63, 2**63 + 5, n, dtype="u8"), "UInt64"),
         "n": (with_nulls(rng.integers(2**53, 2**53 + 5, n)), "Int64"),
         "b": (rng.random(n) < 0.5, "boolean"),
         "f": (with_nulls(rng.integers(-9, 9, n) / 4), "Float64"),
-        "t": (some("b", "a", "ö"), "str"),
-        "c": (pd.Categorical(some("p", "q"), ["q", "p"]), None),
+        "t": (with_nulls(some("b", "a", "ö")), "str"),
+        "c": (pd.Categorical(with_nulls(some("p", "q")), ["q", "p"]), None),
         "d": (pd.Series(times).where(~missing()), None),
         "z": (pd.Series(zoned).where(~missing()), None),
     }
@@ -327,6 +327,8 @@ def test_arrays():
     assert str(g.shift(dates).tolist()) == str([None, None, *dates[[0, 2]].tolist(), None])
     assert g.rank(dates, method="min").tolist() == [2, None, 1, 2, 1]
     assert g.transform("max", dates).tolist() == dates[[0, 4, 0, 0, 4]].tolist()
+    half = np.ma.MaskedArray(np.arange(5), keys == 6)
+    assert g.transform("sum", half).tolist() == [5, None, 5, 5, None]
     texts = np.array(["b", "a", None, "b", "c"], object)
     assert g.ffill(texts).tolist() == ["b", "a", "b", "b", "c"] and g.head(1).tolist() == [0, 1]
     assert g.rank(["b", "a", "c", "b", "c"], ascending=False).tolist() == [2.5, 2, 1, 2.5, 1]
@@ -341,6 +343,8 @@ def test_arrays():
     dropped = roost.group_by(np.array([np.nan, 1.0, np.nan, 1.0]), dropna=True)
     assert dropped.cumsum([1, 2, 3, 4]).tolist() == [None, 2, None, 6]
     assert dropped.transform("max", [1, 2, 3, 4]).tolist() == [None, 4, None, 4]
+    found = dropped.transform("max", dates[1:])
+    assert not np.ma.isMA(found) and found.astype(str).tolist() == ["NaT", "2024-01-02"] * 2
     assert dropped.shift(["a", "b", "c", "d"]).tolist() == [None, None, None, "b"]
     assert dropped.tail(1).tolist() == [3] and [rows.tolist() for _, rows in dropped] == [[1, 3]]
     none = roost.group_by(np.full(2, np.nan), dropna=True)
