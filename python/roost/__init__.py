@@ -7,8 +7,8 @@
     >>> roost.Index(ids).get_indexer(np.array([20, 99]))
     array([ 3, -1])
 
-Functions: unique, factorize, isin, join, merge, group_by, value_counts, duplicated, partition, gather.
-Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
+Functions: unique, nunique, factorize, isin, join, merge, group_by, value_counts, duplicated, drop_duplicates,
+partition, gather. Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy, jax, pandas, Arrow or polars, on the CPU or on a GPU, or anything
 that numpy.asarray takes. Results are arrays of the library of the (first) argument, on its device. See
@@ -20,7 +20,17 @@ import sys as _sys
 
 from . import _gpu, _host
 from ._arrays.take import from_arrow
-from ._functions import duplicated, factorize, isin, join, partition, unique, value_counts
+from ._functions import (
+    drop_duplicates,
+    duplicated,
+    factorize,
+    isin,
+    join,
+    nunique,
+    partition,
+    unique,
+    value_counts,
+)
 from ._gather import gather
 from ._group_by import GroupBy, group_by
 from ._merge import merge
@@ -37,6 +47,7 @@ __all__ = [
     "MultiMap",
     "Set",
     "Store",
+    "drop_duplicates",
     "duplicated",
     "factorize",
     "from_arrow",
@@ -46,6 +57,7 @@ __all__ = [
     "isin",
     "join",
     "merge",
+    "nunique",
     "partition",
     "set_threads",
     "trim",
@@ -53,7 +65,7 @@ __all__ = [
     "value_counts",
 ]
 
-_MODULES = ("distributed", "match", "solids", "sparse", "spconv", "stars", "torch")
+_MODULES = ("distributed", "match", "pandas", "polars", "solids", "sparse", "spconv", "stars", "torch")
 
 
 def __getattr__(name):

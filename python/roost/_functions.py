@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from ._arrays.frames import expect_no_own_order, of_capsules
-from ._arrays.types import BOOL, INT64
+from ._arrays.frames import columns_named, expect_no_own_order, frames_of, frames_of_column, of_capsules
+from ._arrays.take import take
+from ._arrays.types import BOOL, FLOAT64, INT64, UINT8
 from ._keys.arrow import ArrowKind
+from ._keys.columns import are_columns
 from ._keys.packing import encode_columns, encode_two_columns
 from ._keys.strings import StringKeys
 from ._keys.words import encode
@@ -193,7 +195,7 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     return ~found if invert else found
 
 
-_HOW = ("inner", "left", "right", "outer", "semi", "anti")
+_HOW = ("inner", "left", "right", "outer", "full", "semi", "anti")
 
 
 def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
@@ -203,7 +205,7 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     ----------
     left, right : arrays of keys, or several columns
         As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
-    how : "inner", "left", "right", "outer", "semi" or "anti"
+    how : "inner", "left", "right", "outer" (or "full"), "semi" or "anti"
         inner: all pairs of rows with equal keys. left: these, and each row of `left` without a match, paired
         with -1. right: the same for the rows of `right`. outer: both. semi: the rows of `left` that have a
         match. anti: the rows of `left` that have none.
@@ -238,10 +240,17 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     return join_as(left, right, how, index_dtype, nulls_equal, "roost.join")
 
 
+def how_of(how, what, *more):
+    """Which rows a join has, by one name for each choice. `more`: others that a function has."""
+    known = _HOW + more
+    if not isinstance(how, str) or how not in known:
+        raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, known))}")
+    return "outer" if how == "full" else how
+
+
 def join_as(left, right, how, index_dtype, nulls_equal, what):
     """`join`, for a function of this name."""
-    if not isinstance(how, str) or how not in _HOW:
-        raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
+    how = how_of(how, what)
     rows = rows_type(index_dtype, what)
     a, b = encode_two_columns(left, right, what, flag(nulls_equal, what, "nulls_equal"))
     check_rows(max(a.n, b.n), rows, what)
@@ -268,7 +277,7 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
     return l, library.concatenate(r, rest)  # the shorter l is gone: memory for both twice may not be there
 
 
-def value_counts(x, *, sort=True):
+def value_counts(x, *, sort=True, normalize=False):
     """How often each key occurs, like `pandas.Series.value_counts`.
 
     Parameters
@@ -277,22 +286,58 @@ def value_counts(x, *, sort=True):
         As for `unique`.
     sort : bool
         Whether keys are sorted by frequency, the most frequent first; equally frequent keys are in order of
-        first occurrence.
+        first occurrence. Otherwise all are in this order.
+    normalize : bool
+        Whether to return the shares of all rows, as float64, instead of counts.
 
     Returns
     -------
     keys, counts : arrays
-        Unlike pandas, NaN is counted as a key.
+        Unlike pandas, NaN is counted as a key, and so is a null.
     """
-    sort = flag(sort, "roost.value_counts", "sort")
-    x = encode_columns(x, "roost.value_counts")
-    check_rows(x.n, INT64, "roost.value_counts")
+    what = "roost.value_counts"
+    sort, normalize = flag(sort, what, "sort"), flag(normalize, what, "normalize")
+    x = encode_columns(x, what)
+    check_rows(x.n, INT64, what)
     keys, _, _, counts = distinct(x, "first", INT64, counts=True)
     library = x.library
     if sort:
         by_count = library.argsort(-counts)
         keys, counts = x.kind.rows(keys, by_count, library), library.rows(counts, by_count)
+    if normalize:
+        counts = library.convert(counts, FLOAT64) / x.n
     return x.kind.result(keys, library), counts
+
+
+def nunique(x, *, dropna=False):
+    """How many distinct keys there are, like `pandas.Series.nunique` and `polars.Series.n_unique`.
+
+    Parameters
+    ----------
+    x : array of keys, or several columns
+        As for `unique`; the rows of several columns are counted.
+    dropna : bool
+        Whether to leave out null, NaN and NaT, and rows in which a column has one. pandas does so by default;
+        otherwise, as with `unique` and polars, they count.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import numpy, roost
+    >>> roost.nunique(numpy.array([1.5, 2.5, 1.5, numpy.nan]))
+    3
+    """
+    what = "roost.nunique"
+    x = encode_columns(x, what, drops=flag(dropna, what, "dropna") or None)
+    check_rows(x.n, INT64, what)
+    if isinstance(x, StringKeys):
+        return len(x.numbered(INT64)[0])
+    module, place = x.library.module, x.library.place()
+    first = module.unique(place, x.words, False, True, False, False, True, None, None)[1]
+    return len(x.library.adopt(first, INT64))
 
 
 def duplicated(x, *, keep="first"):
@@ -302,22 +347,76 @@ def duplicated(x, *, keep="first"):
     ----------
     x : array of keys, or several columns
         As for `unique`.
-    keep : "first" or False
-        Which occurrence of a key does not count as a duplicate: the first one, or none.
+    keep : "first", "last" or False
+        Which occurrence of a key does not count as a duplicate: the first one, the last one, or none.
 
     Returns
     -------
     array of bool, as long as `x`
     """
-    what = "roost.duplicated"
-    if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", False):
-        raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
+    return duplicated_as(x, keep, "roost.duplicated")[0]
+
+
+def duplicated_as(x, keep, what):
+    """`duplicated`, for a function of this name, and the Library of the result."""
+    if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", "last", False):
+        raise ValueError(f"{what}: keep={keep!r}; give 'first', 'last' or False")
     x = encode_columns(x, what)
     check_rows(x.n, INT64, what)
-    library = x.library
+    library, words, last = x.library, x.words, keep == "last" and x.n > 1
+    if last:
+        bytes = words[2] if isinstance(words, tuple) else words.nbytes // x.n
+        backwards = library.of_numpy(np.arange(x.n - 1, -1, -1))
+        rows = library.column(backwards)
+        words = library.column(library.gather(words, UINT8, (bytes,), rows, x.n))
     again, target = library.output(x.n, BOOL)
-    library.module.duplicated(library.place(), x.words, bool(keep), target)
-    return library.finish(again, BOOL)
+    library.module.duplicated(library.place(), words, bool(keep), target)
+    again = library.finish(again, BOOL)
+    return library.rows(again, backwards) if last else again, library
+
+
+def drop_duplicates(x, subset=None, *, keep="first"):
+    """`x` without its duplicates, like `pandas.DataFrame.drop_duplicates`.
+
+    Parameters
+    ----------
+    x : array of keys, or several columns
+        As for `unique`.
+    subset : name of a column, or list of names
+        The columns of a frame that are compared; by default all.
+    keep : "first", "last" or False
+        Which row of equal ones stays: the first one, the last one, or none.
+
+    Returns
+    -------
+    as `x`
+        The rows that stay, in their order, as they are: a frame, a column, a tuple of columns, or an array of
+        the library of `x`. Those of pandas keep their index. `unique` returns keys instead.
+
+    Examples
+    --------
+    >>> import pandas, roost
+    >>> visits = pandas.DataFrame({"shop": [1, 2, 1], "day": [7, 7, 9]})
+    >>> roost.drop_duplicates(visits, "shop", keep="last")
+       shop  day
+    1     2    7
+    2     1    9
+    """
+    what = "roost.drop_duplicates"
+    x = of_capsules(x)
+    keys = x if subset is None else columns_named(x, subset, what, "subset")
+    again, library = duplicated_as(keys, keep, what)
+    rows = np.flatnonzero(~library.to_numpy(again))
+
+    def picked(x):
+        if frames := frames_of(x) or frames_of_column(x):
+            return frames.pick(x, rows)
+        if isinstance(x, np.ndarray):  # with its mask, too
+            return x[rows]
+        array, own = take(x, what)
+        return own.rows(array, own.of_numpy(rows))
+
+    return tuple(picked(of_capsules(each)) for each in x) if are_columns(x, what) else picked(x)
 
 
 def partition(x, parts, *, seed=0, index_dtype="int64"):

@@ -372,7 +372,7 @@ def test_merge_of_names():
         (lambda: roost.merge(a, pl.DataFrame(b)), TypeError, "two frames"),
         (lambda: roost.merge(a, b, on="k"), KeyError, "'k'"),
         (lambda: roost.merge(a, b, left_on="k"), ValueError, "right_on"),
-        (lambda: roost.merge(a, b, left_on="k", right_on="key", how="cross"), ValueError, "'inner'"),
+        (lambda: roost.merge(a, b, left_on="k", right_on="key", how="one"), ValueError, "'inner'"),
         (lambda: roost.merge(a, b, left_on=["k", "v"], right_on="key"), TypeError, "2 and 1 columns"),
         (lambda: roost.merge(a, b, left_on="k", right_on="key", suffixes=("", "")), ValueError, "columns v"),
         (lambda: roost.merge(a, b[["v"]].rename(columns={"v": "w"})), ValueError, "without a common column"),

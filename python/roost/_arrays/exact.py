@@ -267,8 +267,14 @@ def of_python(x, what):
     expect_bare(array, what)  # of netCDF4, with a mask
     array = np.asarray(array)
     if array.dtype.hasobject and not array.shape:
-        raise TypeError(f"{what}: a {type(x).__name__}; pass an array, or a list of values of one type")
+        advice = advice_on(x, "pass an array, or a list of values of one type")
+        raise TypeError(f"{what}: a {type(x).__name__}; {advice}")
     return array
+
+
+def advice_on(x, usual):
+    """What to do with an argument that is refused: a query of polars has no values yet."""
+    return 'call .collect(engine="streaming") first' if type(x).__name__ == "LazyFrame" else usual
 
 
 def has_mask(x):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from .arrow import DeviceColumn, DeviceTable, take_device
-from .exact import convert
+from .exact import advice_on, convert
 
 
 def _listed(values, there):
@@ -197,6 +197,50 @@ class Pandas:
     objects = staticmethod(lambda column: column.to_numpy(object))
     part = staticmethod(lambda rows, start, count: rows.iloc[start : start + count])
 
+    @staticmethod
+    def categories(names):
+        """Names as a column of categories of the library."""
+        pandas = sys.modules["pandas"]
+        return pandas.Series(pandas.Categorical(names, names))
+
+    @staticmethod
+    def levels(index):
+        """The levels of an index as columns. Of several, what is missing is null: pandas itself would make
+        floats of integers."""
+        pandas = sys.modules["pandas"]
+        if index.nlevels == 1:
+            return [pandas.Series(index, dtype=index.dtype, copy=False)]
+        columns = []
+        for level, codes in zip(index.levels, map(np.asarray, index.codes)):
+            if isinstance(level.dtype, np.dtype) and level.dtype.kind in "biu" and (codes < 0).any():
+                level = pandas.Series(pandas.array(level.to_numpy()))
+            columns.append(Pandas.take(level, codes))
+        return columns
+
+    @staticmethod
+    def indexed(frame, columns, names):
+        """A frame with an index of columns."""
+        pandas = sys.modules["pandas"]
+        if len(columns) == 1:
+            index = pandas.Index(columns[0], dtype=columns[0].dtype, name=names[0])
+        else:
+            index = pandas.MultiIndex.from_arrays(columns, names=names)
+        if not frame.shape[1]:
+            return pandas.DataFrame(index=index)
+        frame.index = index
+        return frame
+
+    @staticmethod
+    def pick(x, rows):
+        """Some rows of a frame or a column, with their index."""
+        if not hasattr(x, "iloc"):
+            return x[rows]
+        if x.ndim == 1:
+            return Pandas.take(x, rows).set_axis(x.index[rows])
+        made = Pandas.frame(list(x.columns), [Pandas.take(column, rows) for column in Pandas.columns(x)[1]])
+        made.index, made.columns = x.index[rows], x.columns
+        return made
+
 
 class Polars:
     """The same for polars."""
@@ -254,6 +298,12 @@ class Polars:
     part = staticmethod(lambda rows, start, count: rows.slice(start, count))
     numbers = staticmethod(lambda values, there, one, other: Polars.result(values, there, one))
     in_zone = staticmethod(lambda times, zone: times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
+    pick = staticmethod(lambda x, rows: x[rows])
+
+    @staticmethod
+    def categories(names):
+        polars = sys.modules["polars"]
+        return polars.Series(names, dtype=polars.Enum(names))
 
     @staticmethod
     def objects(column):
@@ -386,6 +436,14 @@ class Arrow:
         return made.cast(column.type)
 
     @staticmethod
+    def categories(names):
+        return sys.modules["pyarrow"].array(names).dictionary_encode()
+
+    @staticmethod
+    def pick(x, rows):
+        return _of_columns(Arrow, x, rows) if hasattr(x, "schema") else Arrow.take(x, rows)
+
+    @staticmethod
     def objects(column):
         pa, column = sys.modules["pyarrow"], decoded(column)
         fine = column.type == pa.time64("ns")  # which pyarrow would round
@@ -423,6 +481,18 @@ class Device:
     def result(values, there, library):
         """What was computed, an array of the library, as a column."""
         return values if isinstance(values, DeviceColumn) else DeviceColumn.of_array(values, library, there)
+
+    @staticmethod
+    def pick(x, rows):
+        if isinstance(x, DeviceTable):
+            return _of_columns(Device, x, rows)
+        return x.take(x.library.of_numpy(rows))
+
+
+def _of_columns(frames, x, rows):
+    """Some rows of a frame."""
+    names, columns = frames.columns(x)
+    return frames.frame(names, [frames.pick(column, rows) for column in columns])
 
 
 _FRAMES = (("pandas", "DataFrame", Pandas), ("polars", "DataFrame", Polars))
@@ -627,7 +697,8 @@ def columns_named(frame, names, what, argument):
     """A frame of some columns of a frame. `argument` has the names, or one."""
     frames = frames_of(frame)
     if frames is None:
-        raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}, which is not a frame")
+        advice = advice_on(frame, "which is not a frame")
+        raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}; {advice}")
     known, columns = frames.columns(frame)
     names, _ = names_of(names, known)
     try:
