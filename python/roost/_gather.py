@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from ._arrays.exact import has_mask
+from ._arrays.exact import advice_on, has_mask
 from ._arrays.take import take
 
 _WHAT = "roost.gather"
@@ -50,9 +50,8 @@ def gather(rows, ids):
     if (getattr(ids.dtype, "name", None) or str(ids.dtype).rpartition(".")[2]) not in ("int64", "int32"):
         raise TypeError(f"{_WHAT}: ids of type {ids.dtype}; give int64 or int32")
     if not isinstance(rows, torch.Tensor if of_torch else (np.ndarray, type(ids))):
-        raise TypeError(
-            f"{_WHAT}: rows of type {type(rows).__name__} for ids of {library}; give arrays of one library"
-        )
+        advice = advice_on(rows, "give arrays of one library")
+        raise TypeError(f"{_WHAT}: rows of type {type(rows).__name__} for ids of {library}; {advice}")
     if has_mask(rows):
         raise TypeError(f"{_WHAT}: rows that are masked; pass rows.filled(number), or rows.data")
     rows = take(rows, _WHAT)[0]

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from . import _host
+from . import _host, _html
 from ._arrays.arrow import DeviceColumn, pack_bits
 from ._arrays.exact import plural, shown, whole_floats
 from ._arrays.frames import (
@@ -267,6 +267,10 @@ class GroupBy:
 
     def __repr__(self):
         return f"roost.GroupBy({self._n} rows, {len(self)} distinct keys of type {self._kind.dtype})"
+
+    def _repr_html_(self):
+        """For notebooks: what it is, and its first keys, unless there are many."""
+        return _html.page(repr(self), _html.columns_of(self.keys) if len(self) <= _html.MOST else [])
 
     @property
     def keys(self):

@@ -236,7 +236,7 @@ def test_import_is_light():
 
 
 def test_modules_come_when_they_are_asked_for():
-    modules = {"distributed", "match", "solids", "sparse", "spconv", "stars", "torch"}
+    modules = {"distributed", "match", "pandas", "polars", "solids", "sparse", "spconv", "stars", "torch"}
     assert set(dir(roost)) == {*roost.__all__, *modules, "__doc__", "__version__"}
     code = "import roost, sys; assert 'roost.sparse' not in sys.modules; print(roost.sparse.CoordinateIndex)"
     assert "CoordinateIndex" in subprocess.check_output([sys.executable, "-c", code], text=True)

@@ -19,6 +19,9 @@ class Stub:
     def __init__(self, name, file):
         self.module = importlib.import_module(name)
         tree = ast.parse((pathlib.Path(roost.__file__).parent / file).read_text())
+        for node in [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.level]:
+            source = pathlib.Path(roost.__file__).parent / f"{node.module}.pyi"
+            tree.body += ast.parse(source.read_text()).body if node.module else []  # names of another stub
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         (names,) = (n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__")
@@ -40,6 +43,9 @@ STUBS = {
     "roost.solids": Stub("roost.solids", "solids.pyi"),
     "roost.stars": Stub("roost.stars", "stars.pyi"),
 }
+for library in ("pandas", "polars"):
+    if importlib.util.find_spec(library):
+        STUBS[f"roost.{library}"] = Stub(f"roost.{library}", f"{library}.pyi")
 if importlib.util.find_spec("torch"):
     STUBS["roost.torch"] = Stub("roost.torch", "torch/__init__.pyi")
     STUBS["roost.sparse.nn"] = Stub("roost.sparse.nn", "sparse/nn.pyi")

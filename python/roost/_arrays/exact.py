@@ -274,7 +274,8 @@ def of_python(x, what):
 
 def advice_on(x, usual):
     """What to do with an argument that is refused: a query of polars has no values yet."""
-    return 'call .collect(engine="streaming") first' if type(x).__name__ == "LazyFrame" else usual
+    is_query = type(x).__name__ == "LazyFrame" and type(x).__module__.startswith("polars")
+    return 'call .collect(engine="streaming") first' if is_query else usual
 
 
 def has_mask(x):
@@ -393,7 +394,8 @@ def _of_cells(cells, what, a="a list of"):
     if any(t.__name__ in ("NoneType", "NAType") for t in types):
         raise TypeError(f"{what}: {a} {names}, with missing values; drop or fill them")
     advice = "pass them all as" if len(types) > 1 else "convert them to"
-    raise TypeError(f"{what}: {a} {names}; {advice} integers, floats, strings, bytes or dates")
+    advice = advice_on(cells[0], f"{advice} integers, floats, strings, bytes or dates")
+    raise TypeError(f"{what}: {a} {names}; {advice}")
 
 
 def _own(cells, types, of):

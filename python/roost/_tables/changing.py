@@ -137,6 +137,9 @@ class Changing(Mapping):
         """The number of slots."""
         return self._table.capacity()
 
+    def _load(self):
+        return f", {len(self) / self.capacity:.0%} full" if self.capacity else ""
+
 
 class ConcurrentMap(Changing):
     """A map that changes: keys come and go in bulk, and it grows.

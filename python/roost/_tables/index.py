@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .. import _html
 from .._arrays.frames import of_capsules
 from .._arrays.libraries import NUMPY
 from .._arrays.types import INT32, INT64
@@ -176,6 +177,10 @@ class Index(Keyed):
         if not 0 <= row < len(self):
             raise IndexError(f"roost.Index: there is no row {row}; give 0 or more, and less than {len(self)}")
         return self._python(row, row + 1)[0]
+
+    def _repr_html_(self):
+        end = min(_html.ROWS, len(self))
+        return _html.page(repr(self), [("row", range(end)), ("key", self._python(0, end))])
 
     def __reduce__(self):
         if self._columns is None:

@@ -4,6 +4,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from .. import _html
 from .._arrays.exact import plain_number, whole_floats
 from .._arrays.libraries import NUMPY
 from .._arrays.types import BOOL, INT32
@@ -198,3 +199,18 @@ class Keyed(Table):
         return (
             f"roost.{type(self).__name__}({len(self)} keys of type {self._kind.dtype}, {self.nbytes} bytes)"
         )
+
+    def _repr_html_(self):
+        """For notebooks: what it is, and its first rows, if they are soon found."""
+        return _html.page(repr(self) + self._load(), self._first_rows() if len(self) <= _html.MOST else [])
+
+    def _load(self):
+        """How full the table is, where that is known, as text."""
+        return ""
+
+    def _first_rows(self):
+        """The first keys, and their values if it has some, by names."""
+        if self._values is None:
+            return _html.columns_of(self.keys())
+        keys, values = self.items()
+        return [*_html.columns_of(keys), *_html.columns_of({"value": values})]

@@ -1,0 +1,3 @@
+from ._accessors import FrameMethods, SeriesMethods
+
+__all__ = ["FrameMethods", "SeriesMethods"]
