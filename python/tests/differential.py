@@ -219,17 +219,27 @@ def functions(w):
             expect("uniques", of, np.arange(wanted.max(initial=-1) + 1))
         elif use == "value_counts":
             by_count = bool(rng.integers(2))
-            keys, counts = back(roost.value_counts(x.given, sort=by_count), x)
+            shares = bool(rng.integers(2))
+            keys, counts = back(roost.value_counts(x.given, sort=by_count, normalize=shares), x)
             same_type("keys", keys, x)
             order = np.argsort(-known.counts, kind="stable") if by_count else np.arange(known.n)
-            expect("counts", counts, known.counts[order])
+            expect(
+                "counts",
+                counts,
+                known.counts[order] / max(len(numbers), 1) if shares else known.counts[order],
+            )
             expect("keys", codes(x.truth, keys)[1], order)
+            expect("nunique", roost.nunique(x.given), known.n)
         elif use == "duplicated":
-            keep = pick(rng, ["first", False])
+            keep = pick(rng, ["first", "last", False])
             wanted = known.counts[numbers] > 1
             if keep:
-                wanted[known.first] = False
+                last = known.order[known.begins[1:] - 1] if known.n else known.first
+                wanted[known.first if keep == "first" else last] = False
             expect("duplicated", back(roost.duplicated(x.given, keep=keep), x), wanted)
+            if x.library in ("numpy", "torch", "cupy", "jax"):
+                found = back(roost.drop_duplicates(x.given, keep=keep), x).astype(x.truth.dtype)
+                expect("drop_duplicates", codes(x.truth, found)[1], numbers[~wanted])
         elif type not in ("text", "bytes"):
             parts = int(pick(rng, [1, 2, 3, 7, 64, 1000, 1024, 1025, 65536, int(rng.integers(1, 65537))]))
             seed = int(rng.integers(2**62))

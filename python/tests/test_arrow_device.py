@@ -514,6 +514,10 @@ def check_distinct(made, rows, place, single):
     assert values_in(roost.duplicated(made), place) == [i not in first for i in range(len(rows))]
     alone = [wanted.counts[number] > 1 for number in wanted.numbers]
     assert values_in(roost.duplicated(made, keep=False), place) == alone
+    last = {number: row for row, number in enumerate(wanted.numbers)}.values()
+    assert values_in(roost.duplicated(made, keep="last"), place) == [i not in last for i in range(len(rows))]
+    assert rows_in(roost.drop_duplicates(made), place) == [rows[i] for i in wanted.first]
+    assert roost.nunique(made) == len(wanted.first)
     groups = roost.group_by(made)
     counts, keys = values_in(groups.count(), place), rows_in(groups.keys, place)
     assert dict(zip(keys, counts, strict=True)) == {rows[i]: c for i, c in zip(wanted.first, wanted.counts)}
@@ -844,6 +848,22 @@ def test_merge(how, place):
                 assert found.names == wanted.column_names
                 assert rows_in(found, place) == rows_of(wanted.columns) or not len(wanted)
                 assert len(found) == len(wanted)
+
+
+def test_merge_has_the_options_that_tables_on_a_device_can_have(place):
+    batch = pa.RecordBatch.from_pydict({"k": [2, 1, None, 2], "t": ["a", "b", "c", None]})
+    made = Exported(batch, place)
+    found = roost.merge(made, made, how="cross")
+    assert found.names == ["k_x", "t_x", "k_y", "t_y"]
+    assert rows_in(found, place) == [a + b for a in rows_of(batch.columns) for b in rows_of(batch.columns)]
+    assert len(roost.merge(made, made, "t", validate="1:1")) == 3
+    for options, words in (
+        ({"validate": "m:1"}, "keys of `right` repeat, first in row 3"),
+        ({"indicator": True}, "indicator='_merge', but tables of Arrow on a device"),
+        ({"left_index": True}, "left_index"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            roost.merge(made, made, "k", **options)
 
 
 def test_streams(place):
