@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import roost
+import roost.pandas
 
 orders = pd.DataFrame({"customer": [7, 3, 7, 5], "amount": [10.0, 20.0, 5.0, 1.0]})
 customers = pd.DataFrame({"id": [3, 7, 9], "region": [1, 2, 1]})
@@ -50,6 +51,26 @@ in_pandas = in_pandas.assign(customer=key).drop(columns="id")
 order = ["customer", "amount"]
 a, b = (x.sort_values(order, ignore_index=True) for x in (in_pandas, outer))
 assert a.equals(b)
+
+# The same as methods.
+in_pandas = orders.merge(customers, left_on="customer", right_on="id", validate="m:1")
+last_in_pandas = orders.drop_duplicates("customer", keep="last")
+
+in_roost = orders.roost.merge(
+    customers, left_on="customer", right_on="id", validate="m:1"
+)
+last = orders.roost.drop_duplicates("customer", keep="last")
+
+assert in_roost.equals(in_pandas.drop(columns="id")) and last.equals(last_in_pandas)
+
+shops = (
+    orders.roost.merge(customers, left_on="customer", right_on="id", how="full")
+    .roost.drop_duplicates("region", keep="last")
+    .sort_values("region")
+)
+regions = customers["region"].roost.nunique()  # 2
+
+assert shops["customer"].tolist() == [9, 7, 5] and regions == 2
 
 # Keys as numbers, and keys that are in another column.
 codes, uniques = pd.factorize(orders["customer"])

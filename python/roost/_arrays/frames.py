@@ -225,8 +225,6 @@ class Pandas:
             index = pandas.Index(columns[0], dtype=columns[0].dtype, name=names[0])
         else:
             index = pandas.MultiIndex.from_arrays(columns, names=names)
-        if not frame.shape[1]:
-            return pandas.DataFrame(index=index)
         frame.index = index
         return frame
 
