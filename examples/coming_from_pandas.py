@@ -27,7 +27,7 @@ roost_place = groups["amount"].rank(method="min", ascending=False)
 assert share.equals(roost_share)
 assert place.equals(roost_place.astype(float))
 
-# Columns of groups, several results of each, rows of each key, and the groups themselves.
+# Columns of groups, several results of each, rows of each key, and the groups.
 total = groups["amount"].sum()  # an array, in the order of groups.keys
 both = groups[["amount"]].mean()  # a frame: customer, amount
 found = groups.agg({"amount": ["sum", "max"]})  # customer, amount_sum, amount_max

@@ -45,11 +45,12 @@ from ._options import check_rows, flag, integer, whole_number
 _SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
 _FILLS = ("ffill", "bfill")
 # Results for any values; for comparable ones; for dates and durations. Numbers have all results.
-_OF_ANY = ("count", "first", "last", "shift", *_FILLS)
-_OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode", "rank")
+_OF_ANY = ("count", "first", "last")
+_OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
 _BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank")  # are compared
+_LIKE = {"shift": "first", "ffill": "first", "bfill": "first", "rank": "min"}  # they take the same values
 _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _ADVICE = "convert them, or pass one dimension of numbers"
@@ -520,9 +521,7 @@ class GroupBy:
         if not values and self._columns is None and how == "count":
             return make()
         if pair:
-            return make(
-                *(self._named(each, "transform") for each in self._given_or_chosen("transform", values))
-            )
+            return make(*self._columns_here("transform", values))
         return self._each("transform", values, make)
 
     def cumsum(self, *values):
@@ -765,10 +764,11 @@ class GroupBy:
 
     def _lists(self, how):
         """The rows of each key, and of all keys those that `dropna` kept."""
-        if self._library.module is not NUMPY.module:
+        of_arrow = isinstance(self._kind, ArrowKind)
+        if of_arrow or self._library.module is not NUMPY.module:
+            where = "of Arrow's device interface" if of_arrow else f"on {self._library.where}"
             raise TypeError(
-                f"roost.GroupBy.{how}: keys on {self._library.where}, where only results by key are made; "
-                "copy keys and values to the CPU"
+                f"roost.GroupBy.{how}: keys {where} have only results by key; copy keys and values to the CPU"
             )
         if "rows" not in self._known:
             dtype, place = INT32 if self._n < 2**31 else INT64, NUMPY.place()
@@ -808,10 +808,16 @@ class GroupBy:
         taken = [frames.take(column, of) for column in columns]
         return like_rows(taken[0] if self._alone else frames.frame(chosen, taken), self._frame, rows)
 
+    def _columns_here(self, how, values):
+        """Values, or the chosen columns, on the CPU."""
+        given = [self._named(column, how) for column in self._given_or_chosen(how, values)]
+        if any(isinstance(column, DeviceColumn) or may_be_device(column) for column in given):
+            raise TypeError(f"roost.GroupBy.{how}: values of Arrow's device interface; copy them to the CPU")
+        return given
+
     def _each(self, how, values, make):
         """What `make` returns for each of some values, or of the chosen columns."""
-        given = [self._named(column, how) for column in self._given_or_chosen(how, values)]
-        found = [make(column) for column in given]
+        found = [make(column) for column in self._columns_here(how, values)]
         if values or self._alone:
             return found[0] if len(found) == 1 else tuple(found)
         return like_rows(frames_of(self._frame).frame(self._columns, found), self._frame)
@@ -888,7 +894,7 @@ class GroupBy:
             raise TypeError(f"{what}: a single value; pass one value for each key")
         values = _DeviceValues(column) if isinstance(column, DeviceColumn) else _Values(column, zone)
         allowed = values.allowed()
-        if allowed is not None and how not in allowed:
+        if allowed is not None and _LIKE.get(how, how) not in allowed:
             raise TypeError(
                 f"{what}: values of {_described(column)} have only {', '.join(allowed)}; {_ADVICE}"
             )
@@ -910,13 +916,13 @@ class GroupBy:
         """An argument as a Column, and the time zone of its instants."""
         bare, zone = in_utc(readable(values))
         try:
-            if how in _OF_ANY and type(values) is np.ndarray and values.dtype == object:
+            if _LIKE.get(how, how) in _OF_ANY and type(values) is np.ndarray and values.dtype == object:
                 raise TypeError  # of any objects
             column = take_column(bare, what)
             if bare is not values:
                 column.given, column.direct = values, False
         except (TypeError, ValueError, OverflowError, NotImplementedError):
-            there = is_there(values) if how in _OF_ANY else None
+            there = is_there(values) if _LIKE.get(how, how) in _OF_ANY else None
             if there is None:
                 raise
             array = values if type(values) is np.ndarray else None

@@ -469,5 +469,21 @@ def test_rows_of_keys_on_a_device_are_refused():
     g = roost.group_by(np.array([1, 2]))
     g._library = type("Elsewhere", (), {"module": None, "where": "cuda:0"})()
     for call in (lambda: g.cumcount(), lambda: g.head(), lambda: next(iter(g)), lambda: pickle.dumps(g)):
-        with pytest.raises(TypeError, match="keys on cuda:0, where .*; copy keys and values to the CPU"):
+        with pytest.raises(TypeError, match="keys on cuda:0 have only .*; copy keys and values to the CPU"):
             call()
+
+
+def test_rows_of_columns_of_arrow_on_a_device_are_refused():
+    from test_arrow_device import Cpu, Exported
+
+    numbers = Exported(pa.array([1, 2, 1]), Cpu)
+    calls = [
+        lambda g: g.cumsum(numbers),
+        lambda g: g.transform("corr", numbers, numbers),
+        lambda g: g.shift(numbers),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="values of Arrow's device interface; copy them to the CPU"):
+            call(roost.group_by(np.array([1, 2, 1])))
+        with pytest.raises(TypeError, match="keys of Arrow's device interface have only results by key"):
+            call(roost.group_by(numbers))
