@@ -10,8 +10,10 @@
 Functions: unique, nunique, factorize, isin, join, merge, group_by, value_counts, duplicated, drop_duplicates,
 partition, gather. Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
-Arguments are arrays of numpy, torch, CuPy, jax, pandas, Arrow or polars, on the CPU or on a GPU, or anything
-that numpy.asarray takes. Results are arrays of the library of the (first) argument, on its device. See
+Arguments are arrays of numpy, torch, CuPy and jax, on the CPU or on a GPU, columns and frames of pandas,
+polars and Arrow, or anything that numpy.asarray takes. What comes in comes out: results are arrays of the
+library of the (first) argument, on its device, and for columns and frames they are columns and frames of that
+library, with its types, nulls, names and (pandas) index. Row numbers to select by are arrays. See
 docs/python.md.
 """
 

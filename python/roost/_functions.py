@@ -2,9 +2,20 @@
 
 import numpy as np
 
-from ._arrays.frames import columns_named, expect_no_own_order, frames_of, frames_of_column, of_capsules
+from ._arrays.frames import (
+    beside,
+    beside_keys,
+    columns_named,
+    expect_no_own_order,
+    frames_of,
+    frames_of_column,
+    name_of,
+    of_capsules,
+)
 from ._arrays.take import take
 from ._arrays.types import BOOL, FLOAT64, INT64, UINT8
+from ._keys.arrow import ArrowKind
+from ._keys.columns import are_columns
 from ._keys.arrow import ArrowKind
 from ._keys.columns import are_columns
 from ._keys.packing import encode_columns, encode_two_columns
@@ -20,7 +31,8 @@ def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=N
     library, by_rows = x.library, isinstance(x.kind, ArrowKind)
     if isinstance(x, StringKeys):
         first, numbers = x.numbered(rows)
-        return x.texts[first], first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
+        keys = x.texts[first] if x.kind.column is None else first
+        return keys, first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
     index = index or by_rows
     keys, first, numbers, counted = library.module.unique(
         library.place(), x.words, order == "first", index, inverse, counts, rows is INT64, missing, signs
@@ -63,10 +75,11 @@ def unique(
     Returns
     -------
     array, or a tuple of arrays
-        The keys, then the requested ones of index, inverse (shape (n,)) and counts (int64), in this order, as
-        arrays of the library of `x`. All NaNs count as one key, and -0.0 as 0.0, as with numpy. Nulls are one
-        key, too; keys with nulls are a numpy masked array. If `x` is a tuple, the keys are a tuple; if it is
-        a frame, they are a frame with columns of the same types.
+        The keys, then the requested ones of index, inverse (shape (n,)) and counts (int64), in this order, of
+        the library of `x`: for a column of pandas, polars or pyarrow all but the index are columns, the
+        inverse with the index of `x`, and keys have its type and name. All NaNs count as one key, and -0.0 as
+        0.0, as with numpy. Nulls are one key, too; keys of a numpy masked array are such an array. If `x` is
+        a tuple, the keys are a tuple; if it is a frame, they are a frame with columns of the same types.
 
     Raises
     ------
@@ -91,10 +104,10 @@ def unique(
     sorted, return_index = flag(sorted, what, "sorted"), flag(return_index, what, "return_index")
     return_inverse = flag(return_inverse, what, "return_inverse")
     return_counts = flag(return_counts, what, "return_counts")
+    given = of_capsules(x)
     if sorted:
-        x = of_capsules(x)
-        expect_no_own_order(x, what)
-    x = encode_columns(x, what)
+        expect_no_own_order(given, what)
+    x = encode_columns(given, what)
     check_rows(x.n, rows, what)
     library = x.library
     order = "first" if return_index and not sorted else "any"
@@ -111,11 +124,13 @@ def unique(
             rank, target = library.output(len(by_key), rows)
             library.module.invert_rows(library.place(), library.column(by_key), target)
             inverse = library.rows(library.finish(rank, rows), inverse)
-    keys = x.kind.result(keys, library)
+    keys = x.kind.result(keys, library, x.model)
     if not (return_index or return_inverse or return_counts):
         return keys
-    wanted = (True, return_index, return_inverse, return_counts)
-    return tuple(a for a, is_wanted in zip((keys, first, inverse, counts), wanted) if is_wanted)
+    results = [keys, first] if return_index else [keys]
+    results += [beside(given, inverse)] if return_inverse else []
+    results += [beside_keys(x.model, counts)] if return_counts else []
+    return tuple(results)
 
 
 def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
@@ -134,9 +149,10 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     Returns
     -------
     codes : array of n numbers
-        ``uniques[codes]`` is `x`.
+        ``uniques[codes]`` is `x`; of columns of pandas and pyarrow, ``uniques.take(codes)``.
     uniques : array
-        The distinct keys in order of first occurrence.
+        The distinct keys in order of first occurrence. For a column of pandas, polars or pyarrow, both are
+        columns, codes with its index.
 
     See Also
     --------
@@ -145,7 +161,8 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     what = "roost.factorize"
     rows = rows_type(index_dtype, what)
     use_na_sentinel = flag(use_na_sentinel, what, "use_na_sentinel")
-    x = encode_columns(x, what, use_na_sentinel)
+    given = of_capsules(x)
+    x = encode_columns(given, what, use_na_sentinel)
     check_rows(x.n, rows, what)
     missing = x.kind.missing if use_na_sentinel else None
     uniques, _, codes, _ = distinct(x, "first", rows, inverse=True, missing=missing)
@@ -153,7 +170,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
         numbers, codes = codes, x.library.output(x.given, rows)[0]
         codes[:] = -1
         codes[x.kept] = numbers
-    return codes, x.kind.result(uniques, x.library)
+    return beside(given, codes), x.kind.result(uniques, x.library, x.model)
 
 
 def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
@@ -173,7 +190,7 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
 
     Returns
     -------
-    array of bool, as long as `x`
+    array of bool, as long as `x`; for a column or frame, a column of its library, with its name and index
 
     Raises
     ------
@@ -187,12 +204,18 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """
     invert = flag(invert, "roost.isin", "invert")
     nulls_equal = flag(nulls_equal, "roost.isin", "nulls_equal")
-    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal)
+    x = of_capsules(x)
+    found = isin_as(x, y, nulls_equal, "roost.isin")
+    return beside(x, ~found if invert else found, name_of(x))
+
+
+def isin_as(x, y, nulls_equal, what):
+    """`isin` as an array, for a function of this name."""
+    a, b = encode_two_columns(x, y, what, nulls_equal)
     library = a.library
     found, target = library.output(a.n, BOOL)
     library.module.isin(library.place(), a.words, b.words, target)
-    found = library.finish(found, BOOL)
-    return ~found if invert else found
+    return library.finish(found, BOOL)
 
 
 _HOW = ("inner", "left", "right", "outer", "full", "semi", "anti")
@@ -224,7 +247,8 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
         Row numbers of `left`, ascending, and of the matching rows of `right`, ascending for each left row:
         ``left[l]`` and ``right[r]`` are the joined rows, where neither number is -1. With how="right", the
         numbers in r ascend, and those in l for each of them. With how="outer", the rows of `right` without a
-        match come last, ascending (pandas sorts them by key).
+        match come last, ascending (pandas sorts them by key). For columns and frames they are arrays of
+        numpy, which pandas' `iloc` and `take`, polars' brackets and pyarrow's `take` accept.
 
     Raises
     ------
@@ -292,8 +316,9 @@ def value_counts(x, *, sort=True, normalize=False):
 
     Returns
     -------
-    keys, counts : arrays
-        Unlike pandas, NaN is counted as a key, and so is a null.
+    keys, counts : arrays, or columns
+        Unlike pandas, NaN is counted as a key, and so is a null. Of the library of `x`, keys as from
+        `unique`.
     """
     what = "roost.value_counts"
     sort, normalize = flag(sort, what, "sort"), flag(normalize, what, "normalize")
@@ -306,7 +331,7 @@ def value_counts(x, *, sort=True, normalize=False):
         keys, counts = x.kind.rows(keys, by_count, library), library.rows(counts, by_count)
     if normalize:
         counts = library.convert(counts, FLOAT64) / x.n
-    return x.kind.result(keys, library), counts
+    return x.kind.result(keys, library, x.model), beside_keys(x.model, counts)
 
 
 def nunique(x, *, dropna=False):
@@ -352,13 +377,14 @@ def duplicated(x, *, keep="first"):
 
     Returns
     -------
-    array of bool, as long as `x`
+    array of bool, as long as `x`; for a column or frame, a column of its library, with its name and index
     """
-    return duplicated_as(x, keep, "roost.duplicated")[0]
+    given = of_capsules(x)
+    return beside(given, duplicated_as(given, keep, "roost.duplicated")[0], name_of(given))
 
 
 def duplicated_as(x, keep, what):
-    """`duplicated`, for a function of this name, and the Library of the result."""
+    """`duplicated` as an array, for a function of this name, and the array's Library."""
     if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", "last", False):
         raise ValueError(f"{what}: keep={keep!r}; give 'first', 'last' or False")
     x = encode_columns(x, what)

@@ -15,6 +15,7 @@ from ._arrays.frames import (
     Device,
     Pandas,
     Rows,
+    beside_keys,
     column_named,
     columns_named,
     expect_no_own_order,
@@ -29,13 +30,14 @@ from ._arrays.frames import (
     of_capsules,
     readable,
     take_or_null,
+    take_rows,
     with_suffix,
 )
 from ._arrays.libraries import NUMPY, same_device
 from ._arrays.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, NUMBERS, UINT8, UINT64, numpy_dtype
-from ._keys.arrow import ArrowKind
 from ._functions import distinct
 from ._group_rows import RANKS, GroupRows
+from ._keys.arrow import ArrowKind
 from ._keys.columns import Column, bitmap_of, decimal_of, scale_of, take_column
 from ._keys.packing import encode_columns
 from ._keys.strings import StringKeys, Texts, listed
@@ -211,10 +213,11 @@ class GroupBy:
 
     Null values are skipped: those of numpy masked arrays, of nullable columns of pandas, Arrow and polars,
     and NaT. If a key has no value, its result is null, in a numpy masked array or as NaT. If the values have
-    no nulls, results are plain arrays. For Arrow columns in device memory, results with nulls are such
-    columns, too. NaN is a value, unless `group_by` skips it: sums, means, extremes, medians and quantiles of
-    values with a NaN are NaN. No integer, decimal or date is rounded: results of frames of pandas with nulls
-    are of a nullable type, such as `Int64`.
+    no nulls, results are plain arrays. Values that are columns of pandas, polars or pyarrow give columns of
+    their library, with their name and its nulls, unless the keys are tensors. For Arrow columns in device
+    memory, results with nulls are such columns, too. NaN is a value, unless `group_by` skips it: sums, means,
+    extremes, medians and quantiles of values with a NaN are NaN. No integer, decimal or date is rounded:
+    results of pandas with nulls are of a nullable type, such as `Int64`.
 
     For the same input, results are the same on every run, floats included: the order of additions depends
     only on the number of values.
@@ -232,7 +235,7 @@ class GroupBy:
     """
 
     def __init__(self, keys, frame=None, skipna=False):
-        self._n, self._kind, self._library = keys.n, keys.kind, keys.library
+        self._n, self._kind, self._library, self._model = keys.n, keys.kind, keys.library, keys.model
         self._frame, self._kept, self._given, self._skipna = frame, keys.kept, keys.given, skipna
         self._kind.keep()
         self._of_texts = isinstance(keys, StringKeys)
@@ -260,7 +263,7 @@ class GroupBy:
         if self._of_texts:
             return None, self._kind.of_rows(self._groups.first_rows(place, True))
         keys = self._kind.decode(self._groups.keys(place), self._library)
-        return keys, self._kind.result(keys, self._library)
+        return keys, self._kind.result(keys, self._library, self._model)
 
     def __len__(self):
         """The number of distinct keys."""
@@ -354,13 +357,13 @@ class GroupBy:
         if not self._of_texts:
             return self._kind.pickled(self._kind.rows(keys, library.of_numpy(groups), library), library)
         if frames is None:
-            return made[groups]
+            return made[groups] if isinstance(made, np.ndarray) else take_rows(made, groups)
         names, columns = frames.columns(made)
         return frames.frame(names, [frames.take(column, groups) for column in columns])
 
     def size(self):
         """The number of rows of each key: int64."""
-        return self._library.adopt(self._groups.counts(self._library.place()), INT64)
+        return beside_keys(self._model, self._sizes())
 
     def count(self, *values):
         """The number of rows of each key, or of its values that are not null: int64."""
@@ -468,11 +471,11 @@ class GroupBy:
 
         NaN for keys with fewer than two such rows, or null if there are nulls; NaN if one column is constant.
         """
-        return self._finished(*self._made("corr", (x, y), None))
+        return self._result("corr", (x, y), None)
 
     def cov(self, x, y, *, ddof=1):
         """The covariances of two columns, as float64; otherwise as `var`."""
-        return self._finished(*self._made("cov", (x, y), whole_number(ddof, "roost.GroupBy.cov", "ddof")))
+        return self._result("cov", (x, y), whole_number(ddof, "roost.GroupBy.cov", "ddof"))
 
     def transform(self, how, /, *values, **option):
         """The results of another method, each at the rows of its key: ``g.transform("mean", values)``, or
@@ -643,7 +646,7 @@ class GroupBy:
         if len(asked) > 1:
             len(self)
         if self._kind.frames is None:
-            return {name: self._finished(*self._made(*of)) for name, of in asked.items()}
+            return {name: self._result(*of) for name, of in asked.items()}
         return self._framed(asked)
 
     def _framed(self, asked):
@@ -681,12 +684,13 @@ class GroupBy:
 
     def _column(self, frames, name, how, columns, option, what="agg"):
         """A result of `agg`, or of `what`, as a column of a frame."""
-        given = self._named(columns[0], what) if columns else None
+        values = self._named(columns[0], what) if columns else None
+        given = values.column.given if isinstance(values, _Values) else values
         mine = given is not None and frames_of_column(given) is frames
         if mine and how in ("first", "last") and given is not columns[0]:  # its type does not matter
             ends = self._end_rows(how)
             return frames.take(given, ends if self._kept is None else self._kept[ends])
-        values = [self._taken(column, how) for column in (given, *columns[1:])[: len(columns)]]
+        values = [self._taken(column, how) for column in (values, *columns[1:])[: len(columns)]]
         found, there = self._made(how, values, option, nulls=True)
         if isinstance(found, _Picked) and mine:
             rows = self._to_numpy(found.rows)
@@ -758,9 +762,26 @@ class GroupBy:
             return self._framed({name: (how, (name,), option) for name in self._columns})
         columns = [self._taken(column, how) for column in self._given_or_chosen(how, columns)]
         if len(columns) == 1:
-            return self._finished(*self._made(how, columns, option))
+            return self._result(how, columns, option)
         len(self)  # groups the rows if this is the first call: faster for several columns
-        return tuple(self._finished(*self._made(how, (column,), option)) for column in columns)
+        return tuple(self._result(how, (column,), option) for column in columns)
+
+    def _result(self, how, columns, option):
+        """A result for users: a column of the library of the values, with their name; or an array."""
+        columns = [self._taken(column, how) for column in columns]
+        if not columns:
+            return self.size()
+        given = columns[0].column.given
+        frames = self._frames_of(given)
+        if frames is None or (how == "quantile" and np.ndim(option)):
+            return self._finished(*self._made(how, columns, option))
+        made = self._column(frames, "a result", how, columns, option)
+        return frames.named(made, None if how in _PAIRS else given)
+
+    def _frames_of(self, given):
+        """Pandas, Polars or Arrow for values that are columns of these beside keys in numpy's memory."""
+        frames = None if self._library is not NUMPY else frames_of_column(given)
+        return None if frames is Device else frames
 
     def _lists(self, how):
         """The rows of each key, and of all keys those that `dropna` kept."""
@@ -784,7 +805,8 @@ class GroupBy:
         if not self._of_texts:
             keys = self._kind.python(keys, self._library)
         else:
-            keys = listed(made if frames is None else frames.objects(frames.columns(made)[1][0]))
+            column = made if frames is None else frames.columns(made)[1][0]
+            keys = listed(column) if isinstance(column, np.ndarray) else objects_at(column, np.arange(len(self)))
         return [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
 
     def _for_all_rows(self, numbers):
@@ -929,8 +951,12 @@ class GroupBy:
             column = Column(array, NUMPY, None if how in ("first", "last") else bitmap_of(there), values)
         return column, zone
 
+    def _sizes(self):
+        """The number of rows of each key, as an array."""
+        return self._library.adopt(self._groups.counts(self._library.place()), INT64)
+
     def _finished(self, found, there):
-        """A result for users: with nulls it is a numpy masked array."""
+        """A result as an array: with nulls it is a numpy masked array."""
         found, there = self._as_array(found, there)
         if there is None:
             return found
@@ -997,7 +1023,7 @@ class GroupBy:
         """A result, and where it is not null, as bools; None: everywhere. `nulls`: whether the NaNs of too
         few values are null, too. For Arrow values on a device, a result with nulls is such a column."""
         if not columns:
-            return self.size(), None
+            return self._sizes(), None
         columns = [self._taken(column, how) for column in columns]
         if columns[0].scale is not None and how == "sum":
             return self._sums_of_decimals(columns[0])
@@ -1027,7 +1053,7 @@ class GroupBy:
     def _counted(self, values):
         bits = self._bits(values.there)
         if bits is None:
-            return self.size()
+            return self._sizes()
         home = self._library
         _, nothing = home.output(self._n, UINT8)  # not read
         counts, _ = self._groups.reduce(home.place(), nothing, NUMBERS[UINT8], "count", bits)
@@ -1092,7 +1118,7 @@ class GroupBy:
             found, counts = self._groups.reduce(home.place(), column, NUMBERS[INT64], "sum", bits)
             parts.append(self._to_numpy(home.adopt(found, INT64)).view(UINT64))
         parts[-1] = parts[-1].view(INT64)
-        counts = self.size() if counts is None else home.adopt(counts, INT64)
+        counts = self._sizes() if counts is None else home.adopt(counts, INT64)
         if len(parts) == 2:
             low, high = parts
             high = high + (low >> np.uint64(32)).view(INT64)
@@ -1200,9 +1226,16 @@ class GroupBy:
             home.place(), *self._input(values), whole_number(n, what, "n"), how == "nlargest"
         )
         offsets = home.adopt(offsets, INT64)
-        if not values.plain():
-            return values.of_numbers(values.library.adopt(found, values.dtype), None)[0], offsets
-        return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), offsets
+        if values.plain():
+            found = self._converted(home.adopt(found, values.dtype), values.dtype, values.given)
+        else:
+            found, _ = values.of_numbers(values.library.adopt(found, values.dtype), None)
+        given = values.column.given if isinstance(values.column, Column) else None
+        frames = self._frames_of(given)
+        if frames is None:
+            return found, offsets
+        made = frames.cast(frames.result(np.asarray(found), None, given, values.zone), given)
+        return frames.named(made, given), offsets
 
 
 def group_by(keys, by=None, *, dropna=False, skipna=None):

@@ -8,7 +8,7 @@ from . import _host
 from ._arrays.arrow import DeviceColumn
 from ._arrays.exact import advice_on, alike, common_type, convert_some
 from ._arrays.frames import Device, Pandas, Rows, columns_named, frames_of, of_capsules, with_suffix, zone_of
-from ._functions import duplicated_as, how_of, isin, join_as
+from ._functions import duplicated_as, how_of, isin_as, join_as
 from ._keys.columns import ZONED, take_column
 from ._keys.strings import Texts
 from ._options import MOST_ROWS, flag
@@ -124,7 +124,7 @@ class _Keys:
         for side, keys, is_one in zip(("left", "right"), (self.a, self.b), _VALIDATE[validate]):
             again = duplicated_as(keys, "first", what)[0] if is_one else np.False_
             if again.any():
-                again &= isin(keys, keys, nulls_equal=nulls_equal)  # all but nulls, which match nothing
+                again &= isin_as(keys, keys, nulls_equal, what)  # all but nulls, which match nothing
             if again.any():
                 raise ValueError(
                     f"{what}: validate={validate!r}, but keys of `{side}` repeat, first in row "

@@ -63,6 +63,8 @@ def _same(a, b):
         return (a == b) | ((a != a) & (b != b))
     if a.dtype.kind in "mM" and a.dtype == b.dtype:
         return a.view("i8") == b.view("i8")
+    if a.dtype.kind == b.dtype.kind and a.dtype.kind in "mM":  # pandas has no days
+        return (a == b) | (np.isnat(a) & np.isnat(b))
     return np.asarray(a == b)
 
 
@@ -72,6 +74,12 @@ def said(value, text=repr):
         return text(value)
     except OverflowError:
         return f"{type(value).__name__} of {getattr(value, 'dtype', '')}"
+
+
+def listed(column):
+    """The values of an array, or of a column of any library, as Python has them."""
+    to_list = getattr(column, "to_pylist", None) or getattr(column, "to_list", None) or column.tolist
+    return to_list()
 
 
 def pick(rng, of):

@@ -50,6 +50,7 @@ from columns import (
     exact_list,
     expect,
     families,
+    listed,
     mix,
     pa,
     pick,
@@ -113,13 +114,28 @@ def back(result, home=None, what="result"):
         return tuple(back(r, home, what) for r in result)
     library = type(result).__module__.split(".")[0].removesuffix("lib")
     if home is not None and home.library != "list":  # lists go where a table is
-        expect(f"library of {what}", library, home.library if home.library in _ARRAYS else "numpy")
+        mine = {home.library} if home.library in _ARRAYS - {"numpy"} else _COLUMNS
+        expect(f"library of {what}, {library}", library in mine, True)
     if library == "torch":
         return result.detach().cpu().numpy()
+    if library in _COLUMNS - {"numpy"}:
+        try:
+            return roost.from_arrow(result)
+        except ValueError:  # with nulls, such as a NaT of numpy
+            pass
     return cupy.asnumpy(result) if library == "cupy" else np.asarray(result)
 
 
 _ARRAYS = {"numpy", "torch", "cupy", "jax"}
+_COLUMNS = {"numpy", "pandas", "polars", "pyarrow"}  # of any: keys and values may be of two
+
+
+def masked(result):
+    """A result, perhaps a column of Arrow, as a masked array."""
+    if not hasattr(result, "to_pylist"):
+        return result
+    there = np.asarray(result.is_valid())
+    return np.ma.MaskedArray(np.asarray(result.fill_null(pa.scalar(0).cast(result.type))), ~there)
 
 
 def same_type(what, got, column):
@@ -349,9 +365,12 @@ def _check_reduction(how, column, got, known, of):
         expect(how, good | (np.isnan(got) & np.isnan(wanted[of])), np.ones(len(got), bool))
 
 
-def raw(array):
-    """The bytes of each row of an array. Any NaN is one: other libraries and GPUs make others of them."""
-    array = np.ascontiguousarray(array)
+def raw(array, dtype=None):
+    """The bytes of each row of an array. Any NaN is one: other libraries and GPUs make others of them.
+    `dtype`: what a column has in another unit, or as objects: bytes have any length there."""
+    array = np.ascontiguousarray(
+        array if dtype is None or array.dtype.kind not in "mMO" else array.astype(dtype)
+    )
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
     return array.reshape(-1).view(np.uint8).reshape(len(array), -1) if array.size else np.empty((0, 0))
@@ -490,10 +509,12 @@ def frames(w):
     w.doing(f"unique of {form}, {n} rows, {len(known[0])} columns")
     keys, index, inverse, counts = roost.unique(x, return_index=True, return_inverse=True, return_counts=True)
     expect("index", index, of.first)
-    expect("inverse", inverse, numbers)
-    expect("counts", counts, of.counts)
+    expect("inverse", back(inverse), numbers)
+    expect("counts", back(counts), of.counts)
     expect(
-        "duplicated", roost.duplicated(x), np.bincount(of.first, minlength=n) == 0 if n else np.zeros(0, bool)
+        "duplicated",
+        back(roost.duplicated(x)),
+        np.bincount(of.first, minlength=n) == 0 if n else np.zeros(0, bool),
     )
     groups = roost.group_by(x)
     first = groups.first(np.arange(n))
@@ -516,6 +537,7 @@ def _one_aggregate(w, groups, numbers, n, order):
     if how in ("nlargest", "nsmallest"):
         most = int(rng.integers(0, 4))
         got, ends = getattr(groups, how)(given, most)
+        got = np.asarray(got)
         by = np.lexsort((-there.astype("f8") if how == "nlargest" else there, ids))
         place = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
         wanted = there[by][place < most]
@@ -525,7 +547,7 @@ def _one_aggregate(w, groups, numbers, n, order):
         picked = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
         return expect(how, got[picked], wanted)
     if how == "last":
-        got = groups.last(given)
+        got = masked(groups.last(given))
         last = np.zeros(n, np.int64)
         last[numbers] = np.arange(len(numbers))
         expect("last nulls", np.ma.getmaskarray(got)[order], missing[last])
@@ -539,6 +561,7 @@ def _one_aggregate(w, groups, numbers, n, order):
         wanted = wanted.reindex(range(n)).astype("float64")
     else:
         got, wanted = getattr(groups, how)(given), _of_measure(how, there, ids, n)
+    got = masked(got)
     if how not in ("count", "nunique", "var", "std"):
         expect(f"nulls of {how}", np.ma.getmaskarray(got)[order], counts == 0)
     data = np.ma.getdata(got)[order]
@@ -570,7 +593,7 @@ def _join_of_frames(w, x, y, known, nulls_equal):
     left = pd.DataFrame({"k": np.where(a < 0, -1 - np.arange(len(a)), a), "l": np.arange(len(a))})
     right = pd.DataFrame({"k": np.where(b < 0, -1 - len(a) - np.arange(len(b)), b), "r": np.arange(len(b))})
     there = left.k.isin(right.k).to_numpy()
-    expect("isin", roost.isin(x, y, nulls_equal=nulls_equal), there)
+    expect("isin", back(roost.isin(x, y, nulls_equal=nulls_equal)), there)
     if how in ("semi", "anti"):
         return expect(
             how, roost.join(x, y, how, nulls_equal=nulls_equal), np.flatnonzero(there == (how == "semi"))
@@ -746,7 +769,7 @@ def _use_map(w, table, known, values, use, asked, of, keys):
         got_keys, got = back(table.items(), keys)
         of = codes(keys.truth, got_keys)[1]
         expect("keys", np.sort(of), np.arange(known.n))
-        return expect("values", raw(got), raw(values[known.first[of]]))
+        return expect("values", raw(got, values.dtype), raw(values[known.first[of]]))
     rows = known.rows(of)
     missing = np.zeros((), values.dtype) if values.ndim == 1 or len(values) == 0 else np.zeros_like(values[0])
     options = {}
@@ -757,8 +780,9 @@ def _use_map(w, table, known, values, use, asked, of, keys):
     wanted = np.empty((len(rows), *values.shape[1:]), values.dtype)
     wanted[:] = missing
     wanted[rows >= 0] = values[rows[rows >= 0]]
-    expect("type of values", got.dtype, values.dtype)
-    expect("values", raw(got), raw(wanted))
+    if got.dtype.kind not in "mMO":
+        expect("type of values", got.dtype, values.dtype)
+    expect("values", raw(got, values.dtype), raw(wanted))
     for i in rng.integers(0, len(rows), min(3, len(rows))):
         if asked.truth.ndim == 1 and asked.truth.dtype == keys.truth.dtype:
             one = table.get(asked.truth[i], None)
@@ -783,7 +807,7 @@ def _use_multimap(w, table, known, values, use, asked, of, keys):
         expect("numbers of keys", np.bincount(of, minlength=known.n), known.counts)
         expect("keys side by side", int((np.diff(of) != 0).sum()) + 1 if len(of) else 0, known.n)
         rows = known.matches(of[np.flatnonzero(np.diff(of, prepend=-1))])[1]
-        return expect("values", raw(got), raw(values[rows]))
+        return expect("values", raw(got, values.dtype), raw(values[rows]))
     present = np.where(known.rows(of) >= 0, of, known.n)
     if np.append(known.counts, 0)[present].sum() > 8 * MOST // max(1, values[:1].nbytes // 8):
         return
@@ -791,14 +815,18 @@ def _use_multimap(w, table, known, values, use, asked, of, keys):
     expect("count", back(table.count(asked.given), asked), np.diff(begins))
     got_begins, got = back(table.find(asked.given), asked)
     expect("offsets", got_begins, begins)
-    expect("values", raw(got), raw(values[rows]))
+    expect("values", raw(got, values.dtype), raw(values[rows]))
     if asked.truth.ndim == 1 and asked.truth.dtype == keys.truth.dtype:
         for i in w.rng.permutation(np.flatnonzero(np.diff(begins)))[:3]:
             got = back(table[asked.truth[i]], keys)
-            expect(f"[{said(asked.truth[i])}]", raw(got), raw(values[rows[begins[i] : begins[i + 1]]]))
+            expect(
+                f"[{said(asked.truth[i])}]",
+                raw(got, values.dtype),
+                raw(values[rows[begins[i] : begins[i + 1]]]),
+            )
     numbers, got = back(table.find_pairs(asked.given), asked)
     expect("numbers of pairs", numbers, np.repeat(np.arange(len(of)), np.diff(begins)))
-    expect("values of pairs", raw(got), raw(values[rows]))
+    expect("values of pairs", raw(got, values.dtype), raw(values[rows]))
 
 
 @operation(10)
@@ -899,11 +927,11 @@ def _check_changing(w, table, pool, present, value, home):
     expect("valid", table.valid(), True)
     expect("contains", back(table.contains(asked.given), asked), present[batch])
     wanted = np.where(present.reshape(-1, *[1] * (value.ndim - 1)), value, np.zeros((), value.dtype))
-    expect("find", raw(back(table.find(asked.given), asked)), raw(wanted[batch]))
+    expect("find", raw(back(table.find(asked.given), asked), value.dtype), raw(wanted[batch]))
     keys, values = back(table.items(), home)
     of = codes(pool, keys)[1]
     expect("keys", np.sort(of), np.flatnonzero(present))
-    expect("values", raw(values), raw(value[of]))
+    expect("values", raw(values, value.dtype), raw(value[of]))
     for i in w.rng.integers(0, len(pool), 3 * bool(len(pool))):
         expect(f"{said(pool[i])} in", pool[i] in table, bool(present[i]))
 
@@ -1341,7 +1369,9 @@ def with_nulls(rng, n, at):
 
 
 def _nulls_among(keys):
-    return len(keys), int(np.ma.count_masked(keys))
+    if isinstance(keys, np.ndarray):
+        return len(keys), int(np.ma.count_masked(keys))
+    return len(keys), int(pd.isna(np.array([*listed(keys), None], object)[:-1]).sum())
 
 
 @operation(1)
@@ -1363,17 +1393,17 @@ def nulls(w):
         answers = {
             "unique": (lambda: _nulls_among(roost.unique(column)), (distinct, 1)),
             "value_counts": (lambda: _nulls_among(roost.value_counts(column)[0]), (distinct, 1)),
-            "factorize": (lambda: roost.factorize(column)[0].tolist().count(-1), copies),
-            "duplicated": (lambda: int(roost.duplicated(column).sum()), n - distinct),
-            "isin": (lambda: int(roost.isin(column, column).sum()), n - copies),
+            "factorize": (lambda: listed(roost.factorize(column)[0]).count(-1), copies),
+            "duplicated": (lambda: sum(listed(roost.duplicated(column))), n - distinct),
+            "isin": (lambda: sum(listed(roost.isin(column, column))), n - copies),
             "join": (lambda: len(roost.join(column, column, "semi")), n - copies),
             "join, equal": (lambda: len(roost.join(column, column, "anti", nulls_equal=True)), 0),
             "group_by": (lambda: len(roost.group_by(column)), distinct),
-            "Index": (lambda: roost.Index(column).get_indexer(column).tolist(), rows),
+            "Index": (lambda: listed(roost.Index(column).get_indexer(column)), rows),
             "Set": (lambda: (len(roost.Set(column)), None in roost.Set(column)), (distinct, True)),
-            "Map": (lambda: roost.Map(column, np.arange(n))[column].tolist(), rows),
+            "Map": (lambda: listed(roost.Map(column, np.arange(n))[column]), rows),
             "MultiMap": (
-                lambda: roost.MultiMap(column, ones).count(column).sum(),
+                lambda: sum(listed(roost.MultiMap(column, ones).count(column))),
                 sum(map(rows.count, rows)),
             ),
         }
@@ -1398,7 +1428,7 @@ def nulls(w):
         got = attempt("get_indexer", lambda: index.get_indexer(column))
         if not is_refusal(got):  # because of their type
             values = [1] * n if name == "pandas boolean" else rows
-            expect("get_indexer", got.tolist(), [-1 if r == at else v for r, v in zip(rows, values)])
+            expect("get_indexer", listed(got), [-1 if r == at else v for r, v in zip(rows, values)])
 
 
 @operation(5)

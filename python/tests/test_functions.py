@@ -376,7 +376,7 @@ def test_columns_of_arrow():
         (texts.dictionary_encode(), ["a", "b"]),
         (arrow.array([b"ab", b"cd"], arrow.binary(2)), [b"ab", b"cd"]),
     ):
-        assert sorted(roost.unique(column).tolist()) == distinct
+        assert sorted(roost.unique(column).to_pylist()) == distinct
     with pytest.raises(ValueError, match="1 null"):
         roost.partition(arrow.array([1, None]), 2)
     with pytest.raises(TypeError, match="decimal128"):
@@ -390,7 +390,7 @@ def test_columns_of_polars():
     x = polars.Series([3, 1, 3])
     assert np.shares_memory(roost.from_arrow(x), x.to_numpy())
     assert roost.group_by(x).sum(polars.Series([1.0, 2.0, 3.0])).sum() == 6
-    assert roost.Index(polars.Series(["a", "b"])).get_indexer(polars.Series(["b"])).tolist() == [1]
+    assert roost.Index(polars.Series(["a", "b"])).get_indexer(polars.Series(["b"])).to_list() == [1]
     with pytest.raises(ValueError, match="1 null"):  # numpy would make floats of it
         roost.from_arrow(polars.Series([1, None]))
 

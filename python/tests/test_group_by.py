@@ -3,12 +3,14 @@
 import datetime
 import decimal
 import pathlib
+import numbers
 import re
 import threading
 
 import numpy as np
 import pytest
 import roost
+from columns import listed
 from conftest import On
 from roost._arrays.take import take
 from roost._keys.columns import Column, bitmap_of
@@ -31,7 +33,7 @@ def test_c_has_the_same_aggregates_and_joins():
         if first in enum
     }
     assert names("ROOST_SUM") == set(roost._host.reductions)
-    assert names("ROOST_JOIN_INNER") == {f"join_{how}" for how in roost._functions._HOW}
+    assert names("ROOST_JOIN_INNER") == {f"join_{how}" for how in roost._functions._HOW if how != "full"}
 
 
 def make_keys(rng, kind, n):
@@ -144,9 +146,10 @@ def test_ends_of_decimals_and_times_are_objects():
     D, T = decimal.Decimal, datetime.time
     for values in ([None, D("2.2"), D("3.0")], [T(1), None, T(2)]):
         for column in (pa.array(values), pa.chunked_array([values[:1], values[1:]], pa.array(values).type)):
-            assert groups.first(column)[order].tolist() == [values[0], values[2]]
-            assert groups.last(column)[order].tolist() == [values[1], values[2]]
-    assert groups.sum(pa.array([D("1.5"), None, D("2.0")]))[order].tolist() == [D("1.5"), D("2.0")]
+            assert groups.first(column).take(order).to_pylist() == [values[0], values[2]]
+            assert groups.last(column).take(order).to_pylist() == [values[1], values[2]]
+    sums = groups.sum(pa.array([D("1.5"), None, D("2.0")]))
+    assert sums.take(order).to_pylist() == [D("1.5"), D("2.0")]
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -477,12 +480,15 @@ def test_nullable_columns(name):
     keys, values, there = rng.integers(0, 300, 1000), rng.integers(0, 50, 1000), rng.random(1000) < 0.3
     g = roost.group_by(keys)
     column, masked = nullable(name, values, there), np.ma.MaskedArray(values, ~there)
+    plain = lambda column: [None if type(v).__name__ == "NAType" else v for v in listed(column)]
+    whole = lambda values: [isinstance(value, numbers.Integral) for value in values]
     for how in ("count", "sum", "mean", "max", "last", "std", "median", "nunique", "mode"):
         found, expected = getattr(g, how)(column), getattr(g, how)(masked)
-        assert type(found) is type(expected) and found.dtype == expected.dtype
-        assert found.tolist() == expected.tolist()
-    assert np.ma.is_masked(g.sum(column)) and g.count(column).min() == 0
-    assert repr(g.corr(column, values).tolist()) == repr(g.corr(masked, masked).tolist())
+        assert type(found) is type(column)
+        found, expected = plain(found), expected.tolist()
+        assert found == expected and whole(found) == whole(expected)
+        assert (None in found) == (how not in ("count", "nunique"))
+    assert repr(plain(g.corr(column, values))) == repr(g.corr(masked, masked).tolist())
 
 
 def test_agg():

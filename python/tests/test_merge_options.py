@@ -323,7 +323,7 @@ def test_methods_are_the_functions():
         df = make(frame)
         chain = df.roost.merge(df, on="k", how="full").roost.drop_duplicates("k", keep="last")
         assert chain.equals(roost.drop_duplicates(roost.merge(df, df, on="k", how="full"), "k", keep="last"))
-        assert df.roost.duplicated(keep=False).tolist() == [False] * 3
+        assert list(df.roost.duplicated(keep=False)) == [False] * 3
         assert df.roost.group_by("k").agg(n="count").shape == (2, 2)
         s = df["k"]
         assert list(s.roost.unique(sorted=True)) == [1, 2] and s.roost.nunique() == 2

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import roost
+from columns import listed
 from roost import _host
 from roost._keys import strings
 
@@ -159,21 +160,20 @@ def check(texts, column, like):
         numbers.append(number)
         counts[number : number + 1] = [counts[number] + 1 if number < len(counts) else 1]
     distinct, rows = list(first), [row for _, row in first.values()]
-    codes, uniques = roost.factorize(column)
+    codes, uniques = map(np.asarray, roost.factorize(column))
     assert codes.dtype == np.int64 and codes.tolist() == numbers and uniques.tolist() == distinct
-    got = roost.unique(
-        column, return_index=True, return_inverse=True, return_counts=True, index_dtype="int32"
-    )
+    options = {"return_index": True, "return_inverse": True, "return_counts": True}
+    got = list(map(np.asarray, roost.unique(column, **options, index_dtype="int32")))
     assert [part.tolist() for part in got] == [distinct, rows, numbers, counts]
     assert [part.dtype for part in got[1:]] == [np.int32, np.int32, np.int64]
     if not str(getattr(column, "dtype", "")).startswith("Enum"):  # whose order is refused
-        assert roost.unique(column, sorted=True).tolist() == sorted(distinct)
-    keys, often = roost.value_counts(column, sort=False)
+        assert np.asarray(roost.unique(column, sorted=True)).tolist() == sorted(distinct)
+    keys, often = map(np.asarray, roost.value_counts(column, sort=False))
     assert keys.tolist() == distinct and often.tolist() == counts
-    assert roost.duplicated(column).tolist() == [rows[k] != i for i, k in enumerate(numbers)]
+    assert np.asarray(roost.duplicated(column)).tolist() == [rows[k] != i for i, k in enumerate(numbers)]
     groups = roost.group_by(column)
     sums = np.bincount(numbers, np.arange(len(texts)), len(distinct)) if texts else np.zeros(0)
-    assert dict(zip(groups.keys.tolist(), groups.sum(np.arange(len(texts))).tolist())) == dict(
+    assert dict(zip(np.asarray(groups.keys).tolist(), groups.sum(np.arange(len(texts))).tolist())) == dict(
         zip(distinct, sums.tolist())
     )
     assert len(groups) == len(distinct)
@@ -181,11 +181,12 @@ def check(texts, column, like):
     asked = [*distinct[::2], *absent, *texts[:5]]
     wanted = [first[text][1] if text in first else -1 for text in asked]
     index = roost.Index(column)
-    assert index.get_indexer(like(asked)).tolist() == wanted and index.valid() and len(index) == len(texts)
-    assert index.contains(column).all() and list(index) == list(texts)
+    assert np.asarray(index.get_indexer(like(asked))).tolist() == wanted
+    assert index.valid() and len(index) == len(texts)
+    assert np.asarray(index.contains(column)).all() and list(index) == list(texts)
     assert all((text in index) == (row >= 0) for text, row in zip(asked[-9:], wanted[-9:]))
     inside = set(asked)
-    assert roost.isin(column, like(asked)).tolist() == [text in inside for text in texts]
+    assert np.asarray(roost.isin(column, like(asked))).tolist() == [text in inside for text in texts]
     left, right = roost.join(like(asked), column, how="left")
     of_text = {}
     for i, text in enumerate(texts):
@@ -232,7 +233,7 @@ def test_blocks_with_few_and_many_copies(different):
     for text in ("{}", "{} and more", "{} and more than fifteen bytes"):
         texts = [text.format(i) for i in rows.tolist()]
         for column in (pa.array(texts), cut(pa.array(texts, pa.string_view()))):
-            codes, uniques = roost.factorize(column)
+            codes, uniques = map(np.asarray, roost.factorize(column))
             expected, distinct = pd.factorize(rows)
             assert np.array_equal(codes, expected) and uniques.tolist() == [text.format(i) for i in distinct]
             counts = roost.group_by(column).count()
@@ -243,13 +244,13 @@ def test_empty_columns():
     for form, make in FORMS.items():
         column = make([])
         if form not in ("list", "tuple"):
-            assert roost.unique(column).tolist() == [] and len(roost.group_by(column)) == 0, form
-            assert roost.isin(column, ["a"]).tolist() == [] and roost.isin(["a"], column).tolist() == [False]
+            assert listed(roost.unique(column)) == [] and len(roost.group_by(column)) == 0, form
+            assert listed(roost.isin(column, ["a"])) == [] and roost.isin(["a"], column).tolist() == [False]
             assert roost.Index(column).get_indexer(["a"]).tolist() == [-1]
-        assert roost.Index(pa.array(["a"])).get_indexer(column).tolist() == [], form
+        assert listed(roost.Index(pa.array(["a"])).get_indexer(column)) == [], form
     chunks = pa.chunked_array([pa.array([], pa.string()), pa.array(["a"]), pa.array([], pa.string())])
-    assert roost.factorize(chunks)[1].tolist() == ["a"]
-    assert roost.unique(pa.chunked_array([], pa.string_view())).tolist() == []
+    assert listed(roost.factorize(chunks)[1]) == ["a"]
+    assert listed(roost.unique(pa.chunked_array([], pa.string_view()))) == []
 
 
 def collision(i):
@@ -268,10 +269,10 @@ def test_different_texts_of_one_hash_are_told_apart(different):
         check(texts[:300] + texts[-300:], pa.chunked_array([column[:300], column[-300:]])
               if isinstance(column, pa.Array) else objects(texts[:300] + texts[-300:]), objects)  # fmt: skip
         codes, uniques = roost.factorize(column)
-        assert codes.tolist() == [i % different for i in range(30000)] and len(uniques) == different
+        assert listed(codes) == [i % different for i in range(30000)] and len(uniques) == different
     index = roost.Index(pa.array([collision(1)]))  # of one text, whose hash is enough
     assert index.get_indexer([collision(1), collision(2)]).tolist() == [0, -1]
-    assert roost.isin(array[:2], [collision(1)]).tolist() == [False, True]
+    assert listed(roost.isin(array[:2], [collision(1)])) == [False, True]
 
 
 def test_lone_surrogates_and_numbers_that_are_no_characters():
@@ -323,7 +324,7 @@ def test_nulls_in_an_index(at):
         wanted = list(range(len(index)))
         if len(index) == 21:  # where a null comes first
             wanted[at + 1] = 0
-        assert index.get_indexer(column).tolist() == wanted and None in index and "5" in index
+        assert listed(index.get_indexer(column)) == wanted and None in index and "5" in index
         assert index.get_indexer(["x", "3"]).tolist() == [-1, len(index) - 17]
         with pytest.raises((TypeError, ValueError), match=r"^roost[^\n]*( null|Only)"):
             roost.partition(column, 2)
@@ -338,7 +339,7 @@ def test_what_is_no_text_is_refused_or_read_as_before():
     uuid = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16], pa.binary(16)))
     with pytest.raises(TypeError, match="pass its storage"):
         roost.unique(uuid)
-    assert roost.unique(OnlyArray(pa.array([3]))).tolist() == [3]
+    assert roost.unique(OnlyArray(pa.array([3]))).to_pylist() == [3]
     for one, other in (
         (["a"], [b"a"]),
         (pa.array(["a"]), pa.array([b"a"])),

@@ -118,13 +118,15 @@ class Pandas:
     @staticmethod
     def like(values, there, column):
         """Numbers or dates as a column of the type of another one."""
-        pandas, dtype = sys.modules["pandas"], column.dtype
+        pandas, dtype, name = sys.modules["pandas"], column.dtype, getattr(column, "name", None)
         if isinstance(dtype, np.dtype):
-            return pandas.Series(values, copy=False)
+            return pandas.Series(values, name=name, copy=False)
         if isinstance(dtype, pandas.ArrowDtype):
-            return _in_pandas(Arrow.of_type(values, there, dtype.pyarrow_dtype))
+            return _in_pandas(Arrow.of_type(values, there, dtype.pyarrow_dtype), name)
+        if not hasattr(dtype, "numpy_dtype"):  # categories
+            return pandas.Series(values, name=name, copy=False).astype(dtype)
         mask = np.zeros(len(values), np.bool_) if there is None else ~there
-        return pandas.Series(dtype.construct_array_type()(values, mask), copy=False)
+        return pandas.Series(dtype.construct_array_type()(values, mask), name=name, copy=False)
 
     @staticmethod
     def are_alike(one, other):
@@ -193,6 +195,20 @@ class Pandas:
         if isinstance(column.dtype, np.dtype) or made.dtype == column.dtype:
             return made
         return made.astype(column.dtype)
+
+    @staticmethod
+    def made(values, x, name, aligned):
+        """An array that was computed for a column or a frame, as a column beside it. `aligned`: with its
+        index."""
+        values = _in_unit(values.astype(object) if values.dtype.kind == "S" else values, "s ms us ns")
+        index = getattr(x, "index", None) if aligned else None
+        return sys.modules["pandas"].Series(values, index=index, name=name, copy=False)
+
+    @staticmethod
+    def named(made, given):
+        """A new column with the name of another one."""
+        made.name = getattr(given, "name", None)
+        return made
 
     objects = staticmethod(lambda column: column.to_numpy(object))
     part = staticmethod(lambda rows, start, count: rows.iloc[start : start + count])
@@ -263,10 +279,11 @@ class Polars:
     @staticmethod
     def like(values, there, column):
         polars = sys.modules["polars"]
-        made = polars.Series(values).cast(column.dtype)
+        made = polars.Series(column.name, values).cast(column.dtype)
         if there is None or there.all():
             return made
-        return polars.select(polars.when(polars.Series(there)).then(made)).to_series()
+        made = polars.select(polars.when(polars.Series(there)).then(made)).to_series()
+        return made.alias(column.name)
 
     @staticmethod
     def joined(one, other):
@@ -292,6 +309,13 @@ class Polars:
     def cast(made, column):
         return made.cast(column.dtype)
 
+    @staticmethod
+    def made(values, x, name, aligned):
+        listed = _listed(values, None)
+        values = _in_unit(values, "D ms us ns") if listed is None else listed
+        return sys.modules["polars"].Series(name if isinstance(name, str) else "", values)
+
+    named = staticmethod(lambda made, given: made.alias(getattr(given, "name", "")))
     are_alike = staticmethod(lambda one, other: one.dtype == other.dtype)
     part = staticmethod(lambda rows, start, count: rows.slice(start, count))
     numbers = staticmethod(lambda values, there, one, other: Polars.result(values, there, one))
@@ -334,13 +358,13 @@ def _taken_texts(column, rows, kind):
 
 
 def _taken(column, rows):
-    """Some rows of a column of Arrow. pyarrow does not take views, what has views or runs inside, and chunks
-    whose dictionaries have nulls, or too many values for one. Of several dictionaries of float16 it makes one
-    of their bits (26.0.1)."""
+    """Some rows of a column of Arrow. pyarrow does not take views (of slices that came by a stream, 26.0.1
+    reads beyond the end), what has views or runs inside, and chunks whose dictionaries have nulls, or too
+    many values for one. Of several dictionaries of float16 it makes one of their bits (26.0.1)."""
     pa, kind = sys.modules["pyarrow"], column.type
     halves = pa.types.is_dictionary(kind) and pa.types.is_float16(kind.value_type)
     try:
-        if not (halves and hasattr(column, "chunks")):
+        if not (halves and hasattr(column, "chunks")) and not str(kind).endswith("_view"):
             return column.take(rows)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         pass
@@ -378,6 +402,26 @@ def decoded(column, dictionaries=True):
     return decoded(made, dictionaries)
 
 
+def _in_chunks(made, beside):
+    """A column of Arrow in chunks if another column, or the columns of a table, are such; otherwise in one
+    array."""
+    pa = sys.modules["pyarrow"]
+    if isinstance(beside, (pa.ChunkedArray, pa.Table)) or getattr(beside, "chunked", False):
+        return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+
+
+def _encoded(made, kind):
+    """An array of values in a type of dictionaries; of runs, as it is."""
+    pa = sys.modules["pyarrow"]
+    if not pa.types.is_dictionary(kind):
+        return made
+    made = made.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        made.indices.cast(kind.index_type), made.dictionary, ordered=kind.ordered
+    )
+
+
 class Arrow:
     """The same for tables of pyarrow."""
 
@@ -392,16 +436,18 @@ class Arrow:
     @staticmethod
     def take(column, rows):
         rows = Rows.of(rows)
-        return column if rows.every else _taken(decoded(column, False), rows.arrow)
+        return column if rows.every else _in_chunks(_taken(decoded(column, False), rows.arrow), column)
 
     @staticmethod
     def of_type(values, there, kind):
+        if hasattr(kind, "value_type"):
+            return _encoded(Arrow.of_type(values, there, kind.value_type), kind)
         values, mask = _in_unit(values, "D s ms us ns"), None if there is None else ~there
         return sys.modules["pyarrow"].array(values, type=kind, mask=mask, from_pandas=False)
 
     @staticmethod
     def like(values, there, column):
-        return Arrow.of_type(values, there, column.type)
+        return _in_chunks(Arrow.of_type(values, there, column.type), column)
 
     @staticmethod
     def joined(one, other):
@@ -440,6 +486,12 @@ class Arrow:
     @staticmethod
     def pick(x, rows):
         return _of_columns(Arrow, x, rows) if hasattr(x, "schema") else Arrow.take(x, rows)
+
+    @staticmethod
+    def made(values, x, name, aligned):
+        return _in_chunks(Arrow.result(values, None, None), x)
+
+    named = staticmethod(_in_chunks)
 
     @staticmethod
     def objects(column):
@@ -500,6 +552,7 @@ _COLUMNS += (("pandas.api.extensions", "ExtensionArray", Pandas), ("polars", "Se
 _COLUMNS += (("pyarrow", "Array", Arrow), ("pyarrow", "ChunkedArray", Arrow))
 
 _frames, _columns = {DeviceTable: Device}, {DeviceColumn: Device}  # by type
+_libraries = dict.fromkeys((DeviceTable, DeviceColumn, np.ndarray))
 
 
 def _fitting(x, classes, known):
@@ -575,6 +628,77 @@ def frames_of_column(column):
     return _fitting(column, _COLUMNS, _columns)
 
 
+class Model:
+    """What results beside a column or a frame are made like: its library, and the type and name of a column.
+    Nothing of its memory."""
+
+    __slots__ = ("frames", "dtype", "type", "name", "chunked")
+
+    def __init__(self, frames, x):
+        self.frames, self.dtype, self.type, self.name = frames, None, None, None
+        if frames is Arrow:
+            self.chunked = hasattr(x, "chunks") or hasattr(x, "to_batches")
+        if frames_of(x) is None:
+            self.dtype, self.type = getattr(x, "dtype", None), getattr(x, "type", None)
+            self.name = getattr(x, "name", None)
+
+    def like(self, values):
+        """Values of the column, as arrays have them, in its type."""
+        return self.frames.like(values, None, self) if values.ndim == 1 else values
+
+    def beside(self, values, name=None):
+        """What was computed, an array, as a column with an index of its own."""
+        return _beside(self.frames, values, self, name, False)
+
+
+def _library_of(x):
+    """Pandas, Polars or Arrow for a column or a frame; None for anything else, and on a device."""
+    return _fitting(x, _FRAMES + _COLUMNS, _libraries)
+
+
+def _first_of(x):
+    """A column, or the first one of a tuple."""
+    return x[0] if isinstance(x, tuple) and x else x
+
+
+def model_of(x):
+    """The Model of keys: of a column or frame, or of the first column of a tuple; None for others."""
+    x = _first_of(x)
+    frames = _library_of(x)
+    return None if frames is None else Model(frames, x)
+
+
+def _beside(frames, values, x, name, aligned):
+    kind = values.dtype.kind
+    spans = kind == "m" and np.datetime_data(values.dtype)[0] in ("Y", "M", "generic")
+    if values.ndim != 1 or kind not in "biufmMS" or spans:
+        return values  # rows, records and the like, which columns do not have
+    try:
+        return frames.made(values, x, name, aligned)
+    except OverflowError:  # for dates beyond the library's units
+        return values
+
+
+def beside(x, values, name=None):
+    """An array with a value for each row of an argument, as a column of its library, with its index; as it is
+    if the argument is of another library."""
+    x = _first_of(x)
+    frames = _library_of(x)
+    if frames is None or type(values) is not np.ndarray:
+        return values
+    return _beside(frames, values, x, name, True)
+
+
+def beside_keys(model, values, name=None):
+    """The same of a value for each key, with an index of its own. `model`: that of the keys, or None."""
+    return values if model is None or type(values) is not np.ndarray else model.beside(values, name)
+
+
+def name_of(x):
+    """The name of a column; None for anything else."""
+    return getattr(x, "name", None) if frames_of_column(x) is not None else None
+
+
 def readable(x):
     """A column of Arrow, or of Arrow in pandas, without run ends, and without dictionaries of views or
     instants: pyarrow reads some types only. Anything else as it is."""
@@ -646,6 +770,15 @@ def like_rows(made, given, rows=None):
     if frames is Pandas and frames_of_column(given) is Pandas:
         made.name = getattr(given, "name", None)
     return made.alias(given.name) if frames is Polars and frames_of_column(given) is Polars else made
+
+
+def shallow_copy(column):
+    """A column that does not change when the given one does, if possible without a copy of its values."""
+    if frames_of_column(column) is Polars:
+        return column.clone()
+    if frames_of_column(column) is Pandas:
+        return column.copy(deep=False) if hasattr(column, "iloc") else column.copy()
+    return column
 
 
 def zone_of(column):

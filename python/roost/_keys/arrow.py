@@ -73,6 +73,8 @@ def two_given(x, y, what):
 class ArrowKeys:
     """Keys of columns of Arrow, as other Keys are."""
 
+    model = None
+
     def __init__(self, words, given, kind=None, kept=None):
         self.library, self.kind, self.kept, self.given = given.library, kind, kept, len(given)
         self.words = self.library.column(words if kept is None else self.library.rows(words, kept))
@@ -109,7 +111,7 @@ class ArrowKind(ArrayKind):
         """Ascending by columns, nulls last."""
         return argsort_by([key for column in self.columns for key in column.take(rows).sort_keys()], library)
 
-    def result(self, rows, library):
+    def result(self, rows, library, model=None):
         taken = tuple(column.take(rows) for column in self.columns)
         if self.frames is not None:
             return DeviceTable(list(self.names), list(taken))

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from .._arrays.exact import has_mask, shown, under_mask
-from .._arrays.frames import decoded, objects_at, of_capsules, take_rows
+from .._arrays.frames import decoded, frames_of_column, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY
 from .._arrays.take import taker_name
 from .._arrays.types import numpy_dtype
@@ -64,17 +64,21 @@ class Column:
         self.unit = other.unit
 
     @property
+    def frames(self):
+        """Pandas, Polars or Arrow, if it was made of a column of these, of which results will be, too."""
+        return frames_of_column(self.given)
+
+    @property
     def null_row(self):
         """The number of a row that is null."""
         return int(np.argmin(self.there))
 
-    def at(self, rows, frames):
-        """The Column of some rows, and of a null if there is one: as an array, or, for keys in `frames`, as
-        they have it."""
+    def at(self, rows):
+        """The Column of some rows, and of a null if there is one: as an array, or as its library has it."""
         rows = rows if self.valid is None else np.append(rows, self.null_row)
         valid = None if self.valid is None else bitmap_of(self.there[rows])
         array = given = None
-        if not isinstance(frames, str) or self.unit:
+        if self.unit or self.frames is not None:
             given = take_rows(self.given, self.library.to_numpy(rows))
         elif isinstance(self.array, strings.Texts):
             array = self.array[rows]

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
-from .._arrays.frames import frames_of, objects_at, of_capsules, take_rows
+from .._arrays.frames import frames_of, model_of, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
 from .._arrays.types import BOOL, FLOAT16, FLOAT32, INT32, INT64, NUMBERS, UINT8, numpy_dtype
@@ -123,9 +123,12 @@ def encode_columns(x, what, factorizes=False, drops=None):
     and NaT are keys."""
     if (given := given_of(x, what)) is not None:
         return encode_given(given, drops or (factorizes and len(given.columns) == 1))
+    x = of_capsules(x)
     columns, form = columns_of(x, what)
     if columns is None and not drops:
-        return encode_strings_too(x, what)
+        keys = encode_strings_too(x, what)
+        keys.model = model_of(x)
+        return keys
     if columns is None:
         columns, form = [Column(*own_column(x, what), None, x)], "array"
     there = None
@@ -141,6 +144,8 @@ def encode_columns(x, what, factorizes=False, drops=None):
         array = columns[0].array
         array = array if kept is None else library.rows(array, kept)
         keys = keys_of_column(array, library, what)
+        if isinstance(keys, strings.StringKeys):
+            keys.kind = strings.StringKind(array, columns[0] if columns[0].frames is not None else None)
     else:
         single = factorizes and len(columns) == 1
         if single:
@@ -148,6 +153,7 @@ def encode_columns(x, what, factorizes=False, drops=None):
             columns[0].valid = None if is_there is None else bitmap_of(is_there)
         (keys,) = _pack([columns], form, True, what, single, kept)
     keys.kept, keys.given = kept, len(columns[0])
+    keys.model = model_of(columns[0].given if form == "array" else x)
     return keys
 
 
@@ -257,13 +263,18 @@ def encode_table(x, what):
         return keys_of(x, NUMPY, what)
     if type(x) is not list and (given := given_of(x, what)) is not None:
         return encode_given_table(given)
+    x = x if type(x) is list else of_capsules(x)
     columns, form = (None, None) if type(x) is list else columns_of(x, what)
     if columns is None or _is_plain(columns, form):
         array, library = take(x, what) if columns is None else (columns[0].array, columns[0].library)
         if library is not NUMPY or array.dtype.kind not in strings.KINDS or not array.shape:
-            return keys_of(array, library, what)
+            keys = keys_of(array, library, what)
+            keys.model = model_of(x if columns is None else columns[0].given)
+            return keys
         columns, form = [take_column(x, what)] if columns is None else columns, "array"
-    return pack_table(columns, form, what)
+    keys = pack_table(columns, form, what)
+    keys.model = model_of(x)
+    return keys
 
 
 def pack_table(columns, form, what):
@@ -404,14 +415,14 @@ class _Field:
         rows = self.library.rows(self.first, rows)
         return [_Decoded(column, None, rows, there) for column in self.columns]
 
-    def keep(self, form, what=None):
+    def keep(self, what=None):
         """Keeps only the rows where numbers come first, or none, for `keys` that are made later. `what`: of
         a table, which finds the numbers of other rows later."""
         library, first, head = self.library, self.first, self.head
         texts = isinstance(self.columns[0].array, strings.Texts)
         rows = library.of_numpy(np.empty(0, INT32)) if first is None else first
         self.blank = what is not None and self.columns[0].blank
-        self.columns = [column.at(rows, form) for column in self.columns]
+        self.columns = [column.at(rows) for column in self.columns]
         self.numbers = self.valid = None
         if first is None:
             return
@@ -420,7 +431,7 @@ class _Field:
             self.head = None
         elif head is not None:
             words = library.column(library.rows(head.words(0), first))
-            head.keep(form, what)
+            head.keep(what)
         else:
             array = self._distinct(what)
             if texts:
@@ -504,8 +515,15 @@ class _Decoded:
             return values
         return [value if is_there else None for value, is_there in zip(values, self.there)]
 
+    def own(self):
+        """As a column of the library that it came from, or as an array."""
+        frames = self.column.frames
+        return self.array() if frames is None else self.given(frames)
+
     def pickled(self):
         """As pickle stores it: something that roost takes as this column."""
+        if self.column.frames is not None:
+            return self.own()
         if self.column.unit:
             return take_rows(self.column.given, self.rows)
         return self.column.library.pickled(self.array())
@@ -517,7 +535,7 @@ class _Decoded:
         return frames.like(self.values, self.there, self.column.given)
 
 
-def _field(parts, form, what, numbered=False):
+def _field(parts, what, numbered=False):
     """The field of a column of each table."""
     library, arrays, valid = parts[0].library, [c.array for c in parts], [c.valid for c in parts]
     if isinstance(arrays[0], strings.Texts):
@@ -525,7 +543,7 @@ def _field(parts, form, what, numbered=False):
     else:
         kind = kind_of(arrays[0], what)
         dtype = kind.dtype
-        as_given = len(parts) == 2 or parts[0].direct or (isinstance(form, str) and parts[0].unit is None)
+        as_given = len(parts) == 2 or parts[0].direct or (parts[0].frames is None and parts[0].unit is None)
         if as_given and not numbered and kind.columns is None and dtype.kind in "biufmM":
             arrays = [_packable(array, dtype, library) for array in arrays]
             return _Field(library, arrays, valid, [parts[0]], dtype)
@@ -619,15 +637,17 @@ class _Packed:
         words, rows, tail = library.column(words), library.column(rows), (self.word_bytes,)
         return library.gather(words, UINT8, tail, rows, n, np.full((1, *tail), 255, np.uint8))
 
-    def keep(self, form, what):
+    def keep(self, what):
         """Keeps what `asked` needs, as each _Field does, and nothing of the rows."""
         for field in self.fields:
-            field.keep(form, what)
+            field.keep(what)
         self.tables = None
 
 
 class ColumnsKeys:
     """Keys of columns, as other Keys are. Words are made when they are needed."""
+
+    model = None
 
     def __init__(self, packed, table, kind, kept):
         self.kind, self.library, self.kept = kind, packed.library, kept
@@ -654,10 +674,10 @@ class ColumnsKeys:
 def _pack(tables, form, nulls_equal, what, single=False, kept=None, later=False):
     """The Keys of the columns of one table or two. `single`: of one column, whose null must have a word of at
     most 8 bytes. `kept`: only those of these rows. `later`: the rows of other tables will be asked for."""
-    fields = [_field(parts, form, _at(what, parts[0])) for parts in zip(*tables, strict=True)]
+    fields = [_field(parts, _at(what, parts[0])) for parts in zip(*tables, strict=True)]
     packed = _Packed(fields, len(tables), nulls_equal)
     if single and packed.word_bytes > 8:
-        packed = _Packed([_field((tables[0][0],), form, what, True)], 1, nulls_equal)
+        packed = _Packed([_field((tables[0][0],), what, True)], 1, nulls_equal)
     for field in packed.fields:
         field.numbers, field.valid, field.head = None, None, field.head if later else None
     kind = ColumnsKind(packed, tables[0], form, later)
@@ -703,21 +723,21 @@ class ColumnsKind:
         """Ascending by columns, nulls last."""
         return argsort_by([part for column in keys for part in column.sort_keys()], library)
 
-    def result(self, keys, library):
+    def result(self, keys, library, model=None):
         if self.frames is None:
-            columns = tuple(key.array() for key in keys)
+            columns = tuple(key.own() for key in keys)
             return columns if self.form == "tuple" else columns[0]
         return self.form.frame([key.column.name for key in keys], [key.given(self.form) for key in keys])
 
     def keep(self):
         """Keeps no more than keys will be made of: columns may change, and take memory."""
         for field in self.fields:
-            field.keep(self.form)
+            field.keep()
 
     def keep_packing(self, packed, what):
         """The same of a table, which has queries later."""
         self._packed = packed
-        packed.keep(self.form, what)
+        packed.keep(what)
 
     def queries(self, x, home, what):
         """The Keys of queries of a table, whose Library is `home`."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _host
 from .._arrays.exact import no_nulls, of_python
+from .._arrays.frames import shallow_copy, take_rows
 from .._arrays.libraries import NUMPY
 from .._arrays.take import take, taker_name
 
@@ -175,9 +176,9 @@ class ArrayKind:
         """The row numbers of keys in ascending order; equal ones stay in order."""
         return library.argsort(keys)
 
-    def result(self, keys, library):
-        """Keys as users get them."""
-        return keys
+    def result(self, keys, library, model=None):
+        """Keys as users get them. `model`: the Model of the column that they came from, or None."""
+        return keys if model is None else model.like(keys)
 
     def keep(self):
         """Keeps no more than `decode` needs besides words."""
@@ -192,7 +193,8 @@ class ArrayKind:
 
 
 class StringKind(ArrayKind):
-    """Keys that are texts: words without a meaning, and rows that have them."""
+    """Keys that are texts: words without a meaning, and rows that have them. `column`: the Column of another
+    library that has the texts; then keys are its rows until they are results."""
 
     missing = None
 
@@ -204,10 +206,21 @@ class StringKind(ArrayKind):
         return self.texts[:].dtype if self.texts.is_list else self.texts.dtype
 
     def of_rows(self, rows):
-        """The keys of these rows: an array, or a frame of the one `column`."""
-        if self.frames is None:
+        """The keys of these rows: an array, rows of the `column`, or a frame of it."""
+        if self.column is None:
             return self.texts[rows]
-        return self.frames.frame([self.column.name], [self.frames.take(self.column.given, rows)])
+        taken = take_rows(self.column.given, rows)
+        return taken if self.frames is None else self.frames.frame([self.column.name], [taken])
+
+    def argsort(self, keys, library):
+        return library.argsort(keys if self.column is None else self.texts[keys])
+
+    def keep(self):
+        if self.column is not None:  # which may change
+            self.column.given = shallow_copy(self.column.given)
+
+    def result(self, keys, library, model=None):
+        return keys if self.column is None else self.of_rows(keys)
 
 
 class TextRows:
@@ -229,7 +242,7 @@ class TextRows:
 class StringKeys:
     """Keys that are texts, by words that are equal where the texts are."""
 
-    library, kept = NUMPY, None
+    library, kept, model = NUMPY, None, None
 
     def __init__(self, texts, words=None):
         self.texts, self.n, self.kind = texts, len(texts), StringKind(texts)

@@ -113,12 +113,14 @@ class NoCommonType(TypeError):
 
 class Keys:
     """Keys of an argument: the words as C++ takes them, how many, their Kind, and their Library; and `kept`,
-    the rows of the argument that they are of, None: all, of `given` ones."""
+    the rows of the argument that they are of, None: all, of `given` ones; and the Model of results, if the
+    argument is of a library that has columns."""
 
-    __slots__ = ("words", "n", "kind", "library", "kept", "given")
+    __slots__ = ("words", "n", "kind", "library", "kept", "given", "model")
 
     def __init__(self, array, n, kind, library):
         self.n, self.kind, self.library, self.kept, self.given = n, kind, library, None, n
+        self.model = None
         if kind.words_are_keys:
             self.words = library.column(array, n, kind.key_bytes)
         else:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _html
-from .._arrays.frames import of_capsules
+from .._arrays.frames import beside, of_capsules
 from .._arrays.libraries import NUMPY
 from .._arrays.types import INT32, INT64
 from .._keys import strings
@@ -93,19 +93,19 @@ class Index(Keyed):
 
         Returns
         -------
-        array of m numbers
+        array of m numbers; for a column or frame, a column of its library, in pandas with its index
         """
         what = "roost.Index.get_indexer"
         dtype = rows_type(index_dtype, what)
         if dtype is INT32:
             check_rows(len(self), dtype, what)
         if self._strings is not None:
-            return self._find_strings(targets, dtype, what)
+            return beside(targets, self._find_strings(targets, dtype, what))
         keys = self._queries(targets, what)
         library = keys.library
         rows, target = library.output(keys.n, dtype)
         self._table.find_rows(library.place(), keys.words, target)
-        return library.finish(rows, dtype)
+        return beside(targets, library.finish(rows, dtype))
 
     def _find_strings(self, targets, dtype, what):
         there, targets = None, without_tuple(targets)
@@ -135,7 +135,7 @@ class Index(Keyed):
     def contains(self, keys):
         if self._strings is None:
             return super().contains(keys)
-        return self._find_strings(keys, INT64, "roost.Index.contains") >= 0
+        return beside(keys, self._find_strings(keys, INT64, "roost.Index.contains") >= 0)
 
     contains.__doc__ = Keyed.contains.__doc__
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _html
 from .._arrays.exact import plain_number, whole_floats
+from .._arrays.frames import beside
 from .._arrays.libraries import NUMPY
 from .._arrays.types import BOOL, INT32
 from .._keys import strings
@@ -76,6 +77,7 @@ class Keyed(Table):
     """What the tables of one process have in common."""
 
     _home = None  # the place where it was built; the table needs its stream
+    _model = None  # of the column that keys were
 
     def _queries(self, keys, what):
         kind, home = self._kind, self._library
@@ -131,7 +133,7 @@ class Keyed(Table):
         return encode_one(plain_number(key, what), self._kind, self._library, what)
 
     def contains(self, keys):
-        """Whether each key is present: an array of bool.
+        """Whether each key is present: an array of bool; for a column, a column of its library.
 
         Parameters
         ----------
@@ -139,7 +141,8 @@ class Keyed(Table):
             Of the type of the table's keys, or of a type whose values that type can all hold; columns as for
             `Index.get_indexer`.
         """
-        return self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
+        found = self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
+        return beside(keys, found)
 
     def __contains__(self, key):
         return self._present(key) is not None
@@ -185,12 +188,17 @@ class Keyed(Table):
 
     def _pickled(self, keys, *values):
         """What pickle stores for keys, as their kind has them, and values."""
-        library = self._library
-        return self._kind.pickled(keys, library), *(library.pickled(array) for array in values)
+        library, keys = self._library, self._kind.pickled(keys, self._library)
+        keys = keys if self._model is None or type(keys) is not np.ndarray else self._model.like(keys)
+        return keys, *(library.pickled(array) for array in values)
 
     def _keys(self):
         """The distinct keys, as their kind has them."""
         return self._decode(self._table.items(self._library.place())[0])
+
+    def _given(self, keys):
+        """Keys, as their kind has them, for users."""
+        return self._kind.result(keys, self._library, self._model)
 
     def _iterate(self):
         return iter(self._kind.python(self._keys(), self._library))

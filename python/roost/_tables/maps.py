@@ -2,6 +2,16 @@
 
 import numpy as np
 
+from .._arrays.exact import plural
+from .._arrays.frames import (
+    Pandas,
+    beside,
+    beside_keys,
+    frames_of,
+    frames_of_column,
+    model_of,
+    of_capsules,
+)
 from .._arrays.types import INT64
 from .._keys.packing import encode_table
 from .._options import check_rows
@@ -25,9 +35,12 @@ class Mapping(Keyed):
         Returns
         -------
         array of m values
+            For a column or frame of keys, a column of its library, in pandas with its index; its name is that
+            of the column of values.
         """
         what = f"roost.{type(self).__name__}.find"
-        return self._find(self._queries(keys, what), self._values.one(missing, what))
+        found = self._find(self._queries(keys, what), self._values.one(missing, what))
+        return beside(keys, found, self._values.name)
 
     def get(self, key, default=None):
         """The value of one key, or `default`. A key of several columns is a tuple; None is a null."""
@@ -38,7 +51,8 @@ class Mapping(Keyed):
         """The value of one key, or of each key of an array; KeyError if one is absent."""
         if self._is_one(key):
             return self._one_value(self._one_there(key))
-        return self._find(self._all_there(key, "find() has a value for these"), self._values.one(0, ""))
+        found = self._find(self._all_there(key, "find() has a value for these"), self._values.one(0, ""))
+        return beside(key, found, self._values.name)
 
     def _one_value(self, keys):
         value, values = self._find(keys, self._values.one(0, ""))[0], self._values
@@ -55,8 +69,8 @@ class Mapping(Keyed):
         Returns
         -------
         keys, values : arrays
-            In the same order, which has no meaning. Keys of several columns have the form in which they were
-            passed: a tuple of arrays, or a frame.
+            In the same order, which has no meaning. Keys have the form in which they were passed: an array, a
+            column, a tuple of these, or a frame. Values are of the library of the keys.
 
         Examples
         --------
@@ -71,11 +85,11 @@ class Mapping(Keyed):
         [('Bath', 2, 20), ('York', 1, 30)]
         """
         keys, values = self._items()
-        return self._kind.result(keys, self._library), values
+        return self._given(keys), beside_keys(self._model, values, self._values.name)
 
     def keys(self):
         """All keys, in the order of `items`."""
-        return self._kind.result(self._keys(), self._library)
+        return self._given(self._keys())
 
     def values(self):
         """All values, in the order of `items`."""
@@ -85,13 +99,33 @@ class Mapping(Keyed):
         return self._iterate()
 
 
+def _pairs_of(x, what):
+    """The keys and the values of a dict, of a pandas Series with its index, or of a frame of two columns."""
+    if isinstance(x, dict):
+        return list(x), list(x.values())
+    x = of_capsules(x)
+    frames = frames_of(x)
+    if frames is not None:
+        _, columns = frames.columns(x)
+        if len(columns) != 2:
+            raise TypeError(f"{what}: a frame of {plural(len(columns), 'column')}; pass two, keys and values")
+        return columns
+    if frames_of_column(x) is Pandas and hasattr(x, "iloc"):
+        keys = x.index
+        return (keys.to_frame(index=False, allow_duplicates=True) if keys.nlevels > 1 else keys), x
+    if frames_of_column(x) is not None:
+        raise TypeError(f"{what}: a {type(x).__name__} without an index; pass keys and values, or a frame")
+    raise TypeError(f"{what}: no values; pass an array of them, one for each key, or a dict")
+
+
 class Map(Mapping):
     """A map that is built once from arrays, and then only queried: the fastest table.
 
     Parameters
     ----------
     keys : array of n keys, or several columns
-        As for `Index`. If a key occurs more than once, its first value counts. Or a dict of keys and values.
+        As for `Index`. If a key occurs more than once, its first value counts. Without `values`: a dict, a
+        pandas Series, whose index has the keys, or a frame of two columns, keys and values.
     values : array of n values
         Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes are stored in the table; of
         larger values the map keeps a copy beside it.
@@ -113,11 +147,9 @@ class Map(Mapping):
     def __init__(self, keys, values=None):
         what = "roost.Map"
         if values is None:
-            if not isinstance(keys, dict):
-                raise TypeError(f"{what}: no values; pass an array of them, one for each key, or a dict")
-            keys, values = list(keys), list(keys.values())
+            keys, values = _pairs_of(keys, what)
         keys = encode_table(keys, what)
-        self._kind, self._library = keys.kind, keys.library
+        self._kind, self._library, self._model = keys.kind, keys.library, keys.model
         values = self._values = Values(values, keys, what)
         module, place = keys.library.module, keys.library.place()
         self._home = place
@@ -144,13 +176,13 @@ class Set(Keyed):
 
     def __init__(self, keys):
         keys = encode_table(keys, "roost.Set")
-        self._kind, self._library = keys.kind, keys.library
+        self._kind, self._library, self._model = keys.kind, keys.library, keys.model
         self._home = keys.library.place()
         self._table = keys.library.module.make_set(self._home, keys.words)
 
     def keys(self):
         """All keys, each once, in no particular order, in the form in which they were passed."""
-        return self._kind.result(self._keys(), self._library)
+        return self._given(self._keys())
 
     def __iter__(self):
         return self._iterate()
@@ -184,7 +216,8 @@ class MultiMap(Keyed):
     def __init__(self, keys, values):
         what = "roost.MultiMap"
         keys = encode_table(keys, what)
-        self._kind, self._library = keys.kind, library = keys.kind, keys.library
+        self._kind, self._library, self._model = keys.kind, keys.library, keys.model
+        library = keys.library
         values = self._values = Values(values, keys, what)
         if values.size in (4, 8):
             words = values.take_words()
@@ -205,12 +238,12 @@ class MultiMap(Keyed):
         return self._table.key_count()
 
     def count(self, keys):
-        """How many values each key has: int64."""
-        keys = self._queries(keys, "roost.MultiMap.count")
+        """How many values each key has: int64; for a column, a column of its library."""
+        given, keys = keys, self._queries(keys, "roost.MultiMap.count")
         library = keys.library
         counts, target = library.output(keys.n, INT64)
         self._table.count(library.place(), keys.words, target)
-        return library.finish(counts, INT64)
+        return beside(given, library.finish(counts, INT64))
 
     def find(self, keys):
         """All values of m keys.
@@ -221,10 +254,10 @@ class MultiMap(Keyed):
         values : array
             The values of ``keys[i]`` are ``values[offsets[i]:offsets[i + 1]]``.
         """
-        keys = self._queries(keys, "roost.MultiMap.find")
+        given, keys = keys, self._queries(keys, "roost.MultiMap.find")
         library = keys.library
         offsets, values = self._table.find(library.place(), keys.words)
-        return library.adopt(offsets, INT64), self._values.decode(values, library)
+        return library.adopt(offsets, INT64), self._found(given, values, library)
 
     def __getitem__(self, key):
         """All values of one key, in the order of the input; KeyError if it is absent."""
@@ -235,16 +268,20 @@ class MultiMap(Keyed):
 
     def find_pairs(self, keys):
         """All values of m keys, with the number of each value's key in `keys`: (int64 array, values)."""
-        keys = self._queries(keys, "roost.MultiMap.find_pairs")
+        given, keys = keys, self._queries(keys, "roost.MultiMap.find_pairs")
         library = keys.library
         numbers, values = self._table.find_pairs(library.place(), keys.words)
-        return library.adopt(numbers, INT64), self._values.decode(values, library)
+        return library.adopt(numbers, INT64), self._found(given, values, library)
+
+    def _found(self, keys, values, library):
+        """Values that C++ has found, in the library of the keys that were asked for."""
+        return beside_keys(model_of(keys), self._values.decode(values, library), self._values.name)
 
     def items(self):
         """Two arrays, the key of each pair and its value, with the values of a key together; otherwise as
         `Map.items`."""
         keys, values = self._items()
-        return self._kind.result(keys, self._library), values
+        return self._given(keys), beside_keys(self._model, values, self._values.name)
 
     def __reduce__(self):
         return MultiMap, self._pickled(*self._items())

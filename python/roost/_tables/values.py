@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._arrays.exact import alike, convert, is_python, plural, shown, whole_floats
+from .._arrays.frames import name_of
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take_values
 from .._arrays.types import INT32, UINT8, numpy_dtype
@@ -26,7 +27,7 @@ class Values:
                 "each key"
             )
         self._set(numpy_dtype(array) or array.dtype, tuple(array.shape[1:]), library)
-        self.given = array
+        self.given, self.name = array, name_of(values)
 
     def _set(self, dtype, tail, library):
         self.dtype = dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
@@ -37,6 +38,7 @@ class Values:
             self.size *= d
         self.bytes = self._in_table()
         self._zero = np.zeros((1, self.bytes or self.size), np.uint8)
+        self.name = None  # of the column that they were
         self._last = None, None, None  # the last `missing`: its type, the value, and its array
 
     def _in_table(self):
