@@ -53,9 +53,10 @@ class concurrent_set : concurrent_map<Key, none, Place> {
   }
 
   // As in concurrent_map; for_each and erase_if call f(key).
-  using map::storage_bytes, map::erase, map::erase_if, map::clear, map::contains, map::count_found,
-      map::count, map::for_each, map::reserve, map::rehash, map::shrink_to_fit, map::ref, map::size,
-      map::capacity, map::load_factor, map::bytes, map::statistics, map::valid;
+  using map::begin, map::end, map::storage_bytes, map::erase, map::erase_if, map::clear, map::contains,
+      map::count_found, map::count, map::for_each, map::reserve, map::rehash, map::shrink_to_fit, map::ref,
+      map::size, map::capacity, map::load_factor, map::bytes, map::statistics, map::valid;
+  using typename map::iterator;
 
  private:
   using keep = typename ref_type::keep;

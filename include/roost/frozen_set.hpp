@@ -52,9 +52,11 @@ class frozen_set : frozen_map<Key, none, Place, Layout> {
     return size();
   }
 
-  // As in frozen_map; for_each calls f(key).
-  using map::finish, map::contains, map::count, map::count_found, map::for_each, map::ref, map::size,
-      map::empty, map::capacity, map::load_factor, map::bytes, map::statistics, map::mean_probes, map::valid;
+  // As in frozen_map; for_each calls f(key), and `for (auto key : set)` iterates over the keys.
+  using map::begin, map::end, map::finish, map::contains, map::count, map::count_found, map::for_each,
+      map::ref, map::size, map::empty, map::capacity, map::load_factor, map::bytes, map::statistics,
+      map::mean_probes, map::valid;
+  using typename map::iterator;
 };
 
 template <detail::place_comes_first Place, class Keys>

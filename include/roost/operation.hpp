@@ -10,7 +10,8 @@
 namespace roost {
 
 /// The result of an insert.
-enum class insertion : std::uint8_t {
+enum class [[nodiscard(
+    "a ref never grows its table: full means that the pair is lost")]] insertion : std::uint8_t {
   inserted,  ///< the key was absent and is now present
   present,   ///< the key was present; insert_or_assign and insert_or_apply changed its value
   /// No free slot where the key may be stored (concurrent_map, Room), or in the whole table (stadium_map).

@@ -20,7 +20,13 @@ docs/python.md.
 import importlib as _importlib
 import sys as _sys
 
-from . import _gpu, _host
+try:
+    from . import _gpu, _host
+except ImportError as _why:
+    raise ImportError(
+        f"roost: the compiled module cannot be imported ({_why}); in the source tree, install the package "
+        "(pip install .) and start Python in another folder"
+    ) from _why
 from ._arrays.take import from_arrow
 from ._functions import (
     drop_duplicates,

@@ -272,7 +272,7 @@ struct assign_and_read {
     roost::found<value> answer;
     switch (dice{3}(i, 6)) {
       case 0:
-        ref.insert_or_assign(key, mine);
+        (void)ref.insert_or_assign(key, mine);
         break;
       case 1:
         ref.erase(key);
@@ -281,7 +281,7 @@ struct assign_and_read {
         answer = roost::found<value>(ref.insert_and_find(key, mine).value);
         break;
       case 3:
-        ref.insert_or_apply(key, mine, roost::minimum());
+        (void)ref.insert_or_apply(key, mine, roost::minimum());
         break;
       default:
         answer = ref.find(key);
@@ -317,7 +317,7 @@ TEST(concurrent_large_values_calls, are_read_in_bulk_beside_changes) {
   {
     // Until there is no entry left, which is `full`.
     const changes_meanwhile changes(
-        [=](u64 i) { ref.insert_or_assign(static_cast<u32>(i % keys), sums(i)); });
+        [=](u64 i) { (void)ref.insert_or_assign(static_cast<u32>(i % keys), sums(i)); });
     const sums_map& reading = map;
     for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
       changes.wait_for_one();

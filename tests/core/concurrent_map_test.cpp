@@ -569,7 +569,7 @@ TEST(concurrent_map_calls, mixed_batches) {
 template <class Ref>
 struct insert_by_ref {
   Ref ref;
-  ROOST_FN void operator()(std::size_t i) const { ref.insert(static_cast<u32>(i) + 1000000, 5); }
+  ROOST_FN void operator()(std::size_t i) const { (void)ref.insert(static_cast<u32>(i) + 1000000, 5); }
 };
 
 TEST(concurrent_map_calls, what_an_old_ref_stores_stays_when_a_batch_comes) {

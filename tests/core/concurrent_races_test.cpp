@@ -50,7 +50,7 @@ struct add_up {
   u64 keys;
   ROOST_FN void operator()(std::size_t i) const {
     const auto key = static_cast<typename T::key>(dice{4}(i, keys));
-    ref.insert_or_apply(key, static_cast<typename T::value>(i % 5), roost::plus());
+    (void)ref.insert_or_apply(key, static_cast<typename T::value>(i % 5), roost::plus());
   }
 };
 
@@ -66,7 +66,7 @@ struct add_up_by_hand {
   u64 keys;
   ROOST_FN void operator()(std::size_t i) const {
     const auto key = static_cast<typename T::key>(dice{4}(i, keys));
-    ref.insert_or_apply(key, static_cast<typename T::value>(i % 5), add_by_hand());
+    (void)ref.insert_or_apply(key, static_cast<typename T::value>(i % 5), add_by_hand());
   }
 };
 
@@ -119,7 +119,7 @@ TYPED_TEST(concurrent_races, threads_that_insert_a_key_together_meet) {
 TEST(retrieve_pairs, keeps_to_its_room) {
   types<u32, u32>::map map(test_place(), 10000);
   const auto insert = [&](u32 begin, u32 end) {
-    for (u32 key = begin; key < end; ++key) map.ref().insert(key, key);
+    for (u32 key = begin; key < end; ++key) (void)map.ref().insert(key, key);
   };
   insert(0, 5000);
   std::vector<u32> keys(6000, 0xabcdefu), values(6000, 0xabcdefu);

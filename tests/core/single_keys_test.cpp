@@ -3,6 +3,7 @@
 #include <map>
 #include <roost/sorted_map.hpp>
 #include <roost/stadium/stadium_map.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "support/keys.hpp"
@@ -168,6 +169,16 @@ TEST(loops, over_tables_and_joins) {
   for (const auto [key, run] : groups) found[key].assign(run.begin(), run.end());
   EXPECT_EQ(found, (std::map<u32, std::vector<u32>>{{5, {0, 2, 4}}, {6, {1, 5}}, {7, {3}}}));
   EXPECT_EQ(groups.count(5), 3u);
+
+  const roost::frozen_set set(place, keys);
+  const roost::frozen_set<u32> no_set;
+  EXPECT_EQ((std::multiset<u32>(set.begin(), set.end())), (std::multiset<u32>{5, 6, 7}));
+  EXPECT_EQ(no_set.begin(), no_set.end());
+  roost::concurrent_set<u32> changing(place, 10);
+  changing.insert(place, keys);
+  std::multiset<u32> seen;
+  for (const u32 key : changing) seen.insert(key);
+  EXPECT_EQ(seen, (std::multiset<u32>{5, 6, 7}));
 
   roost::concurrent_map<u32, u32> map(place, 10);
   map.insert_or_apply(place, keys, values, roost::plus());

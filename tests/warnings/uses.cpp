@@ -127,9 +127,9 @@ void use_changes(Map& map) {
   map.retrieve_all(cpu, keys, values);
   map.for_each(cpu, [](const Key&, const Value&) {});
   const auto ref = map.ref();
-  ref.insert(keys[0], values[0]);
-  ref.insert_or_assign(keys[0], values[0]);
-  ref.insert_or_apply(keys[0], values[0], add_first());
+  (void)ref.insert(keys[0], values[0]);
+  (void)ref.insert_or_assign(keys[0], values[0]);
+  (void)ref.insert_or_apply(keys[0], values[0], add_first());
   ref.insert_and_find(keys[0], values[0]);
   ref.erase(keys[0]);
   map.reserve(cpu, 1);
@@ -167,7 +167,7 @@ void use_set() {
   set.count_found(cpu, keys);
   set.retrieve_all(cpu, keys);
   set.for_each(cpu, [](const Key&) {});
-  set.ref().insert(keys[0]);
+  (void)set.ref().insert(keys[0]);
   set.erase(cpu, keys);
   set.erase_if(cpu, [](const Key&) { return true; });
   static_cast<void>(set.size(cpu) != 0 && set.valid(cpu));
@@ -267,7 +267,7 @@ void use_block_map() {
   map_type::storage memory;
   const map_type map(memory);
   map.clear(group_of_one());
-  map.insert_or_apply(1, 1, roost::plus());
+  (void)map.insert_or_apply(1, 1, roost::plus());
   map.for_each(group_of_one(), [](unsigned, int) {});
 }
 

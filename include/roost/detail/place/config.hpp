@@ -20,6 +20,7 @@
 
 #if __cplusplus < 202002L
 #error "roost needs C++20: compile with -std=c++20"
+#include "-std=c++20"  // which is not there: the compiler stops here, and not after thousands of lines
 #endif
 #if defined(__has_include)
 #if !__has_include(<oneapi/tbb/task_arena.h>)

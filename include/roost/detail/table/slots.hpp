@@ -60,18 +60,26 @@ class numbered_iterator {
   std::size_t number_;
 };
 
-/// An iterator over the pairs of a table on the host. Without a table: the end.
+/// An iterator over the pairs of a table on the host, or over the keys of a set. Without a table: the end.
 template <class Ref>
 class slot_iterator {
  public:
   using iterator_category = std::input_iterator_tag;
-  using value_type = pair<typename Ref::key_type, typename Ref::value_type>;
+  using key_type = typename Ref::key_type;
+  using value_type = std::conditional_t<std::is_same_v<typename Ref::value_type, none>, key_type,
+                                        pair<key_type, typename Ref::value_type>>;
   using difference_type = std::ptrdiff_t;
   using pointer = void;
   using reference = value_type;
 
   slot_iterator(const std::optional<Ref>& table, std::uint64_t slot) : table_(table), slot_(slot) { skip(); }
-  value_type operator*() const { return pair_of(table_->key_at(slot_), table_->value_at(slot_)); }
+  value_type operator*() const {
+    if constexpr (std::is_same_v<value_type, key_type>) {
+      return table_->key_at(slot_);
+    } else {
+      return pair_of(table_->key_at(slot_), table_->value_at(slot_));
+    }
+  }
   slot_iterator& operator++() {
     ++slot_;
     skip();
