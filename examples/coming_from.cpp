@@ -66,7 +66,7 @@ column values_of_three_std(const column& keys, const column& values) {
 column values_of_three(const column& keys, const column& values) {
   roost::host cpu;
   roost::frozen_multimap map(cpu, keys, values);
-  const auto found = map.ref().find(3);  // side by side, in input order
+  const auto found = map.find(3);  // side by side, in input order
   return {found.begin(), found.end()};
 }
 

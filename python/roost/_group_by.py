@@ -806,7 +806,9 @@ class GroupBy:
             keys = self._kind.python(keys, self._library)
         else:
             column = made if frames is None else frames.columns(made)[1][0]
-            keys = listed(column) if isinstance(column, np.ndarray) else objects_at(column, np.arange(len(self)))
+            keys = (
+                listed(column) if isinstance(column, np.ndarray) else objects_at(column, np.arange(len(self)))
+            )
         return [key[0] if isinstance(key, tuple) and len(key) == 1 else key for key in keys]
 
     def _for_all_rows(self, numbers):
