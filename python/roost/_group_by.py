@@ -141,6 +141,10 @@ class _Values:
         if self.dtype == FLOAT16:
             self.array, self.dtype = self.library.convert(self.array, FLOAT32), FLOAT32
 
+    def given_column(self):
+        """What a user passed."""
+        return self.column.given
+
     def plain(self):
         """Whether results are numbers, which any library has, rather than values that only numpy has."""
         return self.given is not None and self.given.kind not in "mM"
@@ -184,6 +188,9 @@ class _DeviceValues(_Values):
 
     def rank(self, how):
         """Values are numbers already."""
+
+    def given_column(self):
+        return self.column
 
     def plain(self):
         return self.column.is_number
@@ -685,7 +692,7 @@ class GroupBy:
     def _column(self, frames, name, how, columns, option, what="agg"):
         """A result of `agg`, or of `what`, as a column of a frame."""
         values = self._named(columns[0], what) if columns else None
-        given = values.column.given if isinstance(values, _Values) else values
+        given = values.given_column() if isinstance(values, _Values) else values
         mine = given is not None and frames_of_column(given) is frames
         if mine and how in ("first", "last") and given is not columns[0]:  # its type does not matter
             ends = self._end_rows(how)
@@ -771,7 +778,7 @@ class GroupBy:
         columns = [self._taken(column, how) for column in columns]
         if not columns:
             return self.size()
-        given = columns[0].column.given
+        given = columns[0].given_column()
         frames = self._frames_of(given)
         if frames is None or (how == "quantile" and np.ndim(option)):
             return self._finished(*self._made(how, columns, option))
@@ -1232,7 +1239,7 @@ class GroupBy:
             found = self._converted(home.adopt(found, values.dtype), values.dtype, values.given)
         else:
             found, _ = values.of_numbers(values.library.adopt(found, values.dtype), None)
-        given = values.column.given if isinstance(values.column, Column) else None
+        given = values.given_column()
         frames = self._frames_of(given)
         if frames is None:
             return found, offsets

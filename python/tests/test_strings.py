@@ -160,20 +160,22 @@ def check(texts, column, like):
         numbers.append(number)
         counts[number : number + 1] = [counts[number] + 1 if number < len(counts) else 1]
     distinct, rows = list(first), [row for _, row in first.values()]
-    codes, uniques = map(np.asarray, roost.factorize(column))
-    assert codes.dtype == np.int64 and codes.tolist() == numbers and uniques.tolist() == distinct
+    codes, uniques = roost.factorize(column)
+    codes = np.asarray(codes)
+    assert codes.dtype == np.int64 and codes.tolist() == numbers and listed(uniques) == distinct
     options = {"return_index": True, "return_inverse": True, "return_counts": True}
-    got = list(map(np.asarray, roost.unique(column, **options, index_dtype="int32")))
-    assert [part.tolist() for part in got] == [distinct, rows, numbers, counts]
-    assert [part.dtype for part in got[1:]] == [np.int32, np.int32, np.int64]
+    keys, *got = roost.unique(column, **options, index_dtype="int32")
+    got = list(map(np.asarray, got))
+    assert [listed(keys), *(part.tolist() for part in got)] == [distinct, rows, numbers, counts]
+    assert [part.dtype for part in got] == [np.int32, np.int32, np.int64]
     if not str(getattr(column, "dtype", "")).startswith("Enum"):  # whose order is refused
-        assert np.asarray(roost.unique(column, sorted=True)).tolist() == sorted(distinct)
-    keys, often = map(np.asarray, roost.value_counts(column, sort=False))
-    assert keys.tolist() == distinct and often.tolist() == counts
+        assert listed(roost.unique(column, sorted=True)) == sorted(distinct)
+    keys, often = roost.value_counts(column, sort=False)
+    assert listed(keys) == distinct and listed(often) == counts
     assert np.asarray(roost.duplicated(column)).tolist() == [rows[k] != i for i, k in enumerate(numbers)]
     groups = roost.group_by(column)
     sums = np.bincount(numbers, np.arange(len(texts)), len(distinct)) if texts else np.zeros(0)
-    assert dict(zip(np.asarray(groups.keys).tolist(), groups.sum(np.arange(len(texts))).tolist())) == dict(
+    assert dict(zip(listed(groups.keys), groups.sum(np.arange(len(texts))).tolist())) == dict(
         zip(distinct, sums.tolist())
     )
     assert len(groups) == len(distinct)
