@@ -1771,6 +1771,52 @@ def columns_of_groups(w):
             raise Wrong(f"{w.now}: {str(error)[:300]}") from None
 
 
+@operation(4)
+def rows_of_groups(w):
+    """Results for rows, of columns of every library with nulls, as Python's own lists give them."""
+    rng = w.rng
+    if w.device != "cpu":
+        return
+    kind, spelling, n = pick(rng, [*VALUES]), pick(rng, [*VALUE_SPELLINGS]), draw_size(rng, 5_000)
+    pool = [value for value in VALUES[kind] if value is not None]
+    values = [pick(rng, pool) for _ in range(n)]
+    for row in np.flatnonzero(rng.random(n) < pick(rng, [0, 0.2, 0.9]))[1:]:
+        values[row] = None
+    column = VALUE_SPELLINGS[spelling](values, kind) if n else None
+    if column is None:
+        return
+    keys = rng.integers(0, int(pick(rng, [1, 7, 1 + n // 3, n])), n)
+    rows = {}
+    for row, key in enumerate(keys.tolist()):
+        rows.setdefault(key, []).append(row)
+    groups, wanted, away = roost.group_by(keys), [None] * n, int(pick(rng, [-n, -2, -1, 0, 1, 3]))
+    how = pick(rng, ["shift", "ffill", "bfill"])
+    w.doing(f"{how} ({away}) of {n} values, {kind} as {spelling}, of {keys.max() + 1} keys")
+    for mine in rows.values():
+        last = None
+        for at, row in enumerate(mine) if how != "bfill" else [*enumerate(mine)][::-1]:
+            if how == "shift":
+                wanted[row] = values[mine[at - away]] if 0 <= at - away < len(mine) else None
+            else:
+                wanted[row] = last = last if values[row] is None else values[row]
+    found = groups.shift(column, n=away) if how == "shift" else getattr(groups, how)(column)
+    places = [0] * n
+    for mine in rows.values():
+        for at, row in enumerate(mine):
+            places[row] = at
+    most = int(rng.integers(4))
+    try:
+        same(plain(found), wanted, kind)
+        assert np.asarray(groups.cumcount()).tolist() == places, "cumcount"
+        ends = sorted(row for mine in rows.values() for row in mine[max(len(mine) - most, 0) :])
+        assert np.asarray(groups.tail(most)).tolist() == ends, f"tail({most})"
+        for key, mine in groups:
+            assert mine.tolist() == rows.pop(key), f"rows of {key}"
+        assert not rows, "keys without rows"
+    except AssertionError as error:
+        raise Wrong(f"{w.now}: {str(error)[:300]}") from None
+
+
 # The run.
 
 

@@ -1023,6 +1023,7 @@ def test_columns_of_libraries_stay_what_they_were():
     column = pa.array(["a", None, "a"])
     assert isinstance(roost.unique(column), pa.Array)
     assert isinstance(roost.unique(pa.table({"a": column})), pa.Table)
+    assert roost.group_by(np.array([1, 1, 2])).shift(column).to_pylist() == [None, "a", None]
 
     class Both(Exported):
         def __arrow_c_array__(self, requested_schema=None):

@@ -598,7 +598,7 @@ def _capsules_of(x):
         if libraries & {"numpy", "pandas", "polars", "pyarrow"}:
             has = has and ("pyarrow", "RecordBatchReader") in bases
             on_device = "not is_cpu" if on_device and hasattr(kind, "is_cpu") else False
-        _has_capsules[kind] = has, on_device and "roost" not in libraries
+        _has_capsules[kind] = has, False if "roost" in libraries else on_device
     return _has_capsules[kind]
 
 
