@@ -902,6 +902,11 @@ class GroupBy:
         """Values, or if there are none, the columns that were chosen."""
         if not values and self._columns is None:
             raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
+        if values and self._columns is not None:  # or an option would be the name of another column
+            raise TypeError(
+                f"roost.GroupBy.{how}: {shown(values[0])} after g[...], whose columns are the values; give "
+                "options by name, or values to the groups of all columns"
+            )
         return values or self._columns
 
     def _taken(self, values, how):

@@ -40,9 +40,11 @@ def page(text, columns):
 
     def row(kind, cells):
         texts = (" ".join(str(cell).split()) for cell in cells)
+        texts = (text.encode("utf-8", "backslashreplace").decode() for text in texts)
         texts = (text if len(text) <= _WIDE else f"{text[:_WIDE]}…" for text in texts)
         return "<tr>" + "".join(f"<{kind}>{html.escape(text)}</{kind}>" for text in texts) + "</tr>"
 
+    text = text.encode("utf-8", "backslashreplace").decode()
     made = f"<div><p>{html.escape(text)}</p>"
     if columns:
         rows = [row("td", cells) for cells in zip(*(values for _, values in columns))]

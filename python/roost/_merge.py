@@ -74,8 +74,10 @@ def _numbers(a, b, what):
             parts, held = zip(*(convert_some(column.array, dtype, what) for column in (a, b)))
             there = [np.ones(len(c), bool) if c.there is None else c.there for c in (a, b)]
             if all((has | ~is_there).all() for has, is_there in zip(held, there)):
-                there = np.concatenate(there)
-                return np.concatenate(parts), None if there.all() else there
+                values, there = np.concatenate(parts), np.concatenate(there)
+                if values.dtype.kind in "mM":
+                    there &= ~np.isnat(values)
+                return values, None if there.all() else there
     raise OverflowError(f"{what}: keys that neither {mine} nor {others} holds all; convert one column")
 
 

@@ -398,3 +398,36 @@ def test_notebooks_show_tables():
     large = roost.Set(np.arange(2**20 + 1))
     assert "<table" not in large._repr_html_() and repr(large) in large._repr_html_()
     assert "<table" not in roost.group_by(np.arange(2**20 + 1))._repr_html_()
+
+
+@pytest.mark.parametrize("unit", ["ns", "us"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Paris"])
+def test_no_date_beside_those_of_arrow(unit, zone):
+    """NaT of numpy is a null of Arrow in outer merges, and no date of -2^63."""
+    dates = pd.Series(pd.to_datetime(["2020", None]))
+    mine = pd.DataFrame({"k": dates if zone is None else dates.dt.tz_localize(zone), "l": [1, 2]})
+    of_arrow = pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array([None], pa.timestamp(unit, zone))]))
+    other = pd.DataFrame({"k": pd.Series(of_arrow), "r": [5]})
+    for left, right in ((mine, other), (other, mine)):
+        keys = roost.merge(left, right, on="k", how="outer")["k"]
+        assert sorted(keys.isna()) == [False, True, True] and roost.nunique(keys) == 2
+
+
+def test_indexes_without_names_stay_so():
+    frame = pd.DataFrame({"a": [1, 2]})
+    for how in ("inner", "left", "right", "outer"):
+        other = frame.rename(columns={"a": "b"})
+        assert roost.merge(frame, other, left_index=True, right_index=True, how=how).index.name is None
+
+
+def test_keys_of_arrow_in_pandas_as_python_has_them():
+    def column(values, kind, dictionary=False):
+        values = pa.array(values, kind)
+        values = values.dictionary_encode() if dictionary else values
+        return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([values])))
+
+    with pytest.raises(OverflowError, match="a time of nanoseconds"):
+        list(roost.Set(column([1, 2], pa.time64("ns"))))
+    times = roost.Set(column([5000, 6000], pa.timestamp("ns", "UTC"), True))
+    assert all(time.tzinfo is not None and time in times for time in times)
+    assert roost.Set(["\ud800"])._repr_html_().encode()

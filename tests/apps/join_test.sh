@@ -434,6 +434,19 @@ import subprocess
 import sys
 import time
 
+
+def all_of(ours, terminal):
+    """What was written to a terminal that all have left."""
+    os.close(terminal)
+    said = b""
+    try:
+        while piece := os.read(ours, 1000):
+            said += piece
+    except OSError:  # how a terminal ends
+        pass
+    return said
+
+
 for both in False, True:
     ours, terminal = pty.openpty()
     with open("rows", "wb") as rows:
@@ -445,13 +458,7 @@ for both in False, True:
             time.sleep(0.3)
         run.stdin.close()
         assert run.wait() == 0
-    os.close(terminal)
-    said = b""
-    try:
-        while piece := os.read(ours, 1000):
-            said += piece
-    except OSError:  # how a terminal ends
-        pass
+    said = all_of(ours, terminal)
     assert both or (b"\r\033[Kreads standard input: " in said and said.endswith(b" MB ...\r\033[K")), said
     assert b"%" not in said, said  # the size of a pipe is not known
     assert not both or said == b"1200000 a line\r\n", said
@@ -466,7 +473,7 @@ run = subprocess.Popen([sys.argv[1], "join", "many.csv", "some.csv", "--on", "id
 time.sleep(1)
 rows = run.stdout.read()
 assert run.wait() == 0 and len(rows) == 50000003
-said = os.read(ours, 10000)
+said = all_of(ours, terminal)
 shown = re.findall(rb"\r\x1b\[Kreads many.csv: \d+ of 50 MB, \d+ %, \d+ s left \.\.\.", said)
 assert shown and said.endswith(b"\r\033[Kreads many.csv: 50 of 50 MB, 100 % ...\r\033[K"), said
 PY

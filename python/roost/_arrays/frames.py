@@ -106,6 +106,8 @@ class Pandas:
             return _in_pandas(Arrow.take(_arrow_of(column), rows), getattr(column, "name", None))
         values = column.to_numpy() if isinstance(column.dtype, np.dtype) else getattr(column, "array", column)
         rows, missing = rows.numbers, rows.missing is not None
+        if missing and isinstance(column.dtype, pandas.SparseDtype):  # which would make floats of integers
+            values = values.to_dense()
         if missing and isinstance(values, np.ndarray):
             if not _float_has(values[rows[rows >= 0]]):  # pandas would convert them to floats
                 values = pandas.array(values)
@@ -210,8 +212,12 @@ class Pandas:
         made.name = getattr(given, "name", None)
         return made
 
-    objects = staticmethod(lambda column: column.to_numpy(object))
     part = staticmethod(lambda rows, start, count: rows.iloc[start : start + count])
+
+    @staticmethod
+    def objects(column):
+        of_arrow = isinstance(column.dtype, sys.modules["pandas"].ArrowDtype)
+        return Arrow.objects(_arrow_of(column)) if of_arrow else column.to_numpy(object)
 
     @staticmethod
     def categories(names):
@@ -238,7 +244,8 @@ class Pandas:
         """A frame with an index of columns."""
         pandas = sys.modules["pandas"]
         if len(columns) == 1:
-            index = pandas.Index(columns[0], dtype=columns[0].dtype, name=names[0])
+            index = pandas.Index(columns[0], dtype=columns[0].dtype)
+            index.name = names[0]  # None, too
         else:
             index = pandas.MultiIndex.from_arrays(columns, names=names)
         frame.index = index
@@ -755,8 +762,9 @@ def take_or_null(column, rows):
     """The same, where negative numbers are nulls: integers and bools of numpy in pandas become nullable, and
     no floats."""
     kind = getattr(column.dtype, "kind", None) if frames_of_column(column) is Pandas else None
-    if kind in ("b", "i", "u") and isinstance(column.dtype, np.dtype) and rows.min(initial=0) < 0:
-        pandas = sys.modules["pandas"]
+    pandas = sys.modules.get("pandas")
+    plain = kind in ("b", "i", "u") and isinstance(column.dtype, (np.dtype, pandas.SparseDtype))
+    if plain and rows.min(initial=0) < 0:
         column = pandas.Series(pandas.array(column.to_numpy()), name=getattr(column, "name", None))
     return take_rows(column, rows)
 
