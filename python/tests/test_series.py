@@ -370,3 +370,11 @@ def test_maps_of_series_and_frames():
     ):
         with pytest.raises(TypeError, match=f"^roost.Map: {message}|^roost.Map: .*{message}"):
             roost.Map(x)
+
+
+def test_no_time_of_a_zone_is_a_key():
+    times = pd.Series(pd.to_datetime(["2020", None]).tz_localize("UTC"))
+    table = roost.Map(times, [1, 2])
+    assert [table[key] for key in table] == [1, 2] and table[pd.NaT] == 2 and pd.NaT in table
+    assert roost.Index((times, [1, 2])).get_indexer([(pd.NaT, 2)]).tolist() == [1]
+    assert pd.NaT not in roost.Map(times[:1], [1])

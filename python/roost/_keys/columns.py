@@ -126,6 +126,8 @@ def _of_unit(values, unit, what):
     """Values of Python as a column of a unit."""
     types = {_TIMES: datetime.time, ZONED: datetime.datetime}.get(unit, (decimal.Decimal, int))
     for value in values:
+        if unit == ZONED and type(value).__name__ == "NaTType":  # which has no zone
+            continue
         if not isinstance(value, types) or (getattr(value, "tzinfo", None) is None) == (unit == ZONED):
             raise TypeError(f"{what}: {shown(value)} and {unit} are never equal; convert one of them")
     if unit == ZONED:
@@ -143,6 +145,8 @@ def _of_unit(values, unit, what):
 
 def _in_utc(time, what):
     """A time of a zone as that of UTC."""
+    if type(time).__name__ == "NaTType":
+        return time
     try:
         return time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     except (OverflowError, ValueError):
