@@ -528,7 +528,7 @@ class GroupBy:
                 return like_rows(take_or_null(made, groups), given)
             return self._repeated(*self._as_array(*self._made(*asked)), groups)
 
-        if not values and self._columns is None and how == "count":
+        if not values and (how == "size" or (how == "count" and self._columns is None)):
             return make()
         if pair:
             return make(*self._columns_here("transform", values))
@@ -740,7 +740,7 @@ class GroupBy:
 
     def _parsed(self, name, of, what="roost.GroupBy.agg"):
         """The method, the columns, and the option of one result of `agg`."""
-        if isinstance(of, str) and of == "count":
+        if isinstance(of, str) and of in ("count", "size"):
             return "count", (), None
         if not isinstance(of, (tuple, list)) or not 2 <= len(of) <= 3:
             raise TypeError(

@@ -498,3 +498,9 @@ def test_integers_of_sparse_columns_stay_integers():
     assert shifted.dtype == "Int64" and shifted.tolist() == [pd.NA, 2**53 + 1, pd.NA]
     merged = roost.merge(pd.DataFrame({"k": [1, 3]}), frame, on="k", how="left")["s"]
     assert merged.dtype == "Int64" and merged.tolist() == [2**53 + 1, 7, pd.NA]
+
+
+def test_size_is_a_method_of_agg_and_transform():
+    g = roost.group_by(pd.DataFrame({"k": [2, 1, 2], "v": [1.0, None, 3.0]}), "k")
+    assert g.agg(n="size")["n"].tolist() == g.size().tolist()
+    assert g.transform("size").tolist() == g["v"].transform("size").tolist() == [2, 1, 2]

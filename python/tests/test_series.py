@@ -378,3 +378,11 @@ def test_no_time_of_a_zone_is_a_key():
     assert [table[key] for key in table] == [1, 2] and table[pd.NaT] == 2 and pd.NaT in table
     assert roost.Index((times, [1, 2])).get_indexer([(pd.NaT, 2)]).tolist() == [1]
     assert pd.NaT not in roost.Map(times[:1], [1])
+
+
+@pytest.mark.parametrize("column", [pa.nulls(0), pa.chunked_array([], pa.null()), pa.nulls(3)])
+def test_columns_of_type_null(column):
+    keys, counts = roost.unique(column, return_counts=True)
+    assert keys.type == pa.null() and counts.to_pylist() == [3] * (len(column) > 0)
+    assert roost.factorize(column)[0].to_pylist() == [-1] * len(column)
+    assert roost.value_counts(column)[1].to_pylist() == counts.to_pylist()

@@ -449,6 +449,8 @@ class Arrow:
     def of_type(values, there, kind):
         if hasattr(kind, "value_type"):
             return _encoded(Arrow.of_type(values, there, kind.value_type), kind)
+        if str(kind) == "null":  # which pyarrow makes of no array of numpy
+            return sys.modules["pyarrow"].nulls(len(values))
         values, mask = _in_unit(values, "D s ms us ns"), None if there is None else ~there
         return sys.modules["pyarrow"].array(values, type=kind, mask=mask, from_pandas=False)
 

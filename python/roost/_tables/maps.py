@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._arrays.exact import plural
+from .._arrays.exact import advice_on, plural
 from .._arrays.frames import (
     Pandas,
     beside,
@@ -115,7 +115,8 @@ def _pairs_of(x, what):
         return (keys.to_frame(index=False, allow_duplicates=True) if keys.nlevels > 1 else keys), x
     if frames_of_column(x) is not None:
         raise TypeError(f"{what}: a {type(x).__name__} without an index; pass keys and values, or a frame")
-    raise TypeError(f"{what}: no values; pass an array of them, one for each key, or a dict")
+    advice = advice_on(x, "pass an array of them, one for each key, or a dict")
+    raise TypeError(f"{what}: no values; {advice}")
 
 
 class Map(Mapping):
