@@ -2,8 +2,8 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import Any, Literal, Self
 
-# An array of numpy, torch, CuPy or jax, a column of pandas, polars or Arrow, or what numpy.asarray takes; as a
-# result, one of the library of the argument.
+# An array of numpy, torch, CuPy or jax, a column of pandas, polars or Arrow, or what numpy.asarray takes;
+# as a result, one of the library of the argument.
 _Array = Any
 _Keys = Any  # an array, or several columns: a tuple of arrays or lists, or a frame of pandas, polars or Arrow
 _IndexDtype = Literal["int32", "int64"]

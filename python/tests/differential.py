@@ -1729,21 +1729,28 @@ def _is_long(duration):
     return duration is not None and abs(duration // datetime.timedelta(microseconds=1)) * 1000 >= 2**63
 
 
+def random_values(rng, most):
+    """Values of a kind with nulls, how they are spelled, a column of them, or None, and keys."""
+    kind, spelling, n = pick(rng, [*VALUES]), pick(rng, [*VALUE_SPELLINGS]), draw_size(rng, most)
+    pool = [value for value in VALUES[kind] if value is not None]
+    values = [pick(rng, pool) for _ in range(n)]
+    for row in np.flatnonzero(rng.random(n) < pick(rng, [0, 0.2, 0.9]))[1:]:
+        values[row] = None
+    column = VALUE_SPELLINGS[spelling](values, kind) if n else None
+    keys = None if column is None else rng.integers(0, int(pick(rng, [1, 7, 1 + n // 3, n])), n)
+    return kind, spelling, values, column, keys
+
+
 @operation(4)
 def columns_of_groups(w):
     """Aggregates of columns of every library, with nulls, as Python's own numbers."""
     rng = w.rng
     if w.device != "cpu":
         return
-    kind, spelling, n = pick(rng, [*VALUES]), pick(rng, [*VALUE_SPELLINGS]), draw_size(rng, 20_000)
-    pool = [value for value in VALUES[kind] if value is not None]
-    values = [pick(rng, pool) for _ in range(n)]
-    for row in np.flatnonzero(rng.random(n) < pick(rng, [0, 0.2, 0.9]))[1:]:
-        values[row] = None
-    column = VALUE_SPELLINGS[spelling](values, kind) if n else None
+    kind, spelling, values, column, keys = random_values(rng, 20_000)
     if column is None:
         return
-    keys = rng.integers(0, int(pick(rng, [1, 7, 1 + n // 3, n])), n)
+    n = len(values)
     frames = pick(
         rng,
         [lambda keys: keys, *(lambda keys, of=of: of({"k": keys}) for of in (pd.DataFrame, pl.DataFrame))],
@@ -1777,15 +1784,10 @@ def rows_of_groups(w):
     rng = w.rng
     if w.device != "cpu":
         return
-    kind, spelling, n = pick(rng, [*VALUES]), pick(rng, [*VALUE_SPELLINGS]), draw_size(rng, 5_000)
-    pool = [value for value in VALUES[kind] if value is not None]
-    values = [pick(rng, pool) for _ in range(n)]
-    for row in np.flatnonzero(rng.random(n) < pick(rng, [0, 0.2, 0.9]))[1:]:
-        values[row] = None
-    column = VALUE_SPELLINGS[spelling](values, kind) if n else None
+    kind, spelling, values, column, keys = random_values(rng, 5_000)
     if column is None:
         return
-    keys = rng.integers(0, int(pick(rng, [1, 7, 1 + n // 3, n])), n)
+    n = len(values)
     rows = {}
     for row, key in enumerate(keys.tolist()):
         rows.setdefault(key, []).append(row)

@@ -3,6 +3,8 @@
 Times are from call to result, the device's work included: the best of several runs. All answers are compared.
 """
 
+import csv
+import os
 import time
 
 import numpy as np
@@ -183,8 +185,15 @@ def _overhead():
             print(f"| {what}, {name} | {whole:.1f} | {inner:.1f} | {whole - inner:.1f} |", flush=True)
 
 
-def main(sizes, dtypes, copies, keys, repeats, csv=None):
-    bad, lines = 0, ["table,key_bits,op,n,median_ms,gops,check,copies"]  # as `roost bench` names them
+def main(sizes, dtypes, copies, keys, repeats, csv_file=None):
+    with open(csv_file or os.devnull, "w", newline="", encoding="utf-8") as file:
+        write = csv.writer(file, lineterminator="\n").writerow
+        write(["table", "key_bits", "op", "n", "best_ms", "gops", "check", "copies"])  # like `roost bench`
+        return _measure(sizes, dtypes, copies, keys, repeats, write)
+
+
+def _measure(sizes, dtypes, copies, keys, repeats, write):
+    bad = 0
     name = torch.cuda.get_device_name()
     versions = f"torch {torch.__version__}" + (f", CuPy {cupy.__version__}" if cupy else "")
     print(f"{name}, roost {roost.__version__}, {versions}; {keys} keys\n")
@@ -203,10 +212,8 @@ def main(sizes, dtypes, copies, keys, repeats, csv=None):
                         ok = right(result)
                         bad += not ok
                         del result
-                        lines.append(
-                            f'{library},{dtype[3:]},"{operation}",{rows},{seconds * 1e3:.6g},'
-                            f"{rows / seconds / 1e9:.6g},{'ok' if ok else 'WRONG'},{c}"
-                        )
+                        rates = f"{seconds * 1e3:.6g}", f"{rows / seconds / 1e9:.6g}"
+                        write([library, dtype[3:], operation, rows, *rates, "ok" if ok else "WRONG", c])
                         figure = f"{seconds * 1e6:.0f}" if small else f"{rows / seconds / 1e9:.2f}"
                         cells.setdefault((operation, library), []).append(
                             figure + ("" if ok else " (another answer!)")
@@ -217,9 +224,6 @@ def main(sizes, dtypes, copies, keys, repeats, csv=None):
         for (operation, library), rates in cells.items():
             print(f"| {operation} | {library} | {' | '.join(rates)} |", flush=True)
         print()
-    if csv:
-        with open(csv, "w", encoding="utf-8") as file:
-            print(*lines, sep="\n", file=file)
     print("| ten keys: microseconds a call | Python | C++ alone | difference |\n|---|---|---|---|")
     _overhead()
     return 1 if bad else 0
