@@ -1,4 +1,4 @@
-"""python -m roost.bench: roost beside numpy, pandas, polars and DuckDB, or on a GPU beside torch and CuPy.
+"""python -m roost.bench: roost beside numpy, pandas, polars, DuckDB; on a GPU torch, CuPy and pylibcudf.
 
 Prints tables in Markdown: rows a second, the best of several runs, all answers compared. Libraries that are
 not installed are left out. Under torchrun: roost.distributed, with --rows rows in each process.

@@ -1,6 +1,7 @@
-"""python -m roost.bench --device cuda: roost beside torch and CuPy, on arrays in memory of the GPU.
+"""python -m roost.bench --device cuda: roost beside torch, CuPy and pylibcudf, on arrays in memory of the GPU.
 
 Times are from call to result, the device's work included: the best of several runs. All answers are compared.
+pylibcudf takes its memory from CUDA's pool of the device, as an application of it would.
 """
 
 import csv
@@ -19,6 +20,12 @@ try:
     import cupy
 except ImportError:
     cupy = None
+try:
+    import libcudf
+    import pylibcudf
+    import rmm
+except ImportError:
+    pylibcudf = None
 
 
 def _best(function, repeats):
@@ -35,7 +42,39 @@ def _best(function, repeats):
 
 
 def _tensor(array):
+    if pylibcudf and isinstance(array, pylibcudf.Column):
+        ids = pylibcudf.TypeId
+        types = {ids.INT32: "int32", ids.INT64: "int64", ids.FLOAT32: "float32", ids.FLOAT64: "float64"}
+        types[ids.BOOL8] = "bool"
+        values = torch.as_tensor(array.data(), device="cuda").view(torch.uint8)
+        return values.view(getattr(torch, types[array.type().id()]))[: array.size()]
     return torch.from_dlpack(array) if cupy and isinstance(array, cupy.ndarray) else array
+
+
+def _cudf(*arrays):
+    """{operation: {"pylibcudf": function}} for keys, queries, distinct keys and values."""
+    if not pylibcudf:
+        return {}
+    equal, nans_equal = pylibcudf.types.NullEquality.EQUAL, pylibcudf.types.NanEquality.ALL_EQUAL
+    keys, queries, known, values = map(pylibcudf.Column.from_cuda_array_interface, arrays)
+    table, asked, distinct = (pylibcudf.Table([column]) for column in (keys, queries, known))
+
+    def unique():
+        keep = pylibcudf.stream_compaction.DuplicateKeepOption.KEEP_ANY
+        return pylibcudf.stream_compaction.distinct(table, [0], keep, equal, nans_equal).columns()[0]
+
+    def sums():
+        request = pylibcudf.groupby.GroupByRequest(values, [pylibcudf.aggregation.sum()])
+        found, (result,) = pylibcudf.groupby.GroupBy(table).aggregate([request])
+        return found.columns()[0], result.columns()[0]
+
+    functions = {
+        "unique": unique,
+        "isin": lambda: pylibcudf.search.contains(known, queries),
+        "sum by key": sums,
+        "join with distinct keys": lambda: pylibcudf.join.inner_join(asked, distinct, equal),
+    }
+    return {operation: {"pylibcudf": function} for operation, function in functions.items()}
 
 
 def _operations(rows, copies, dtype, how):
@@ -58,12 +97,14 @@ def _operations(rows, copies, dtype, how):
     known = torch.unique(keys)
     known = known[torch.randperm(len(known), device="cuda", generator=generator)]
     on_cupy = [cupy.from_dlpack(t) for t in (keys, queries, known)] if cupy else None
+    cudf = _cudf(keys, queries, known, values)
 
     expected = torch.unique(keys)
     yield "unique", {
         "roost": lambda: roost.unique(keys),
         "torch": lambda: torch.unique(keys, sorted=False),
         **({"CuPy": lambda: cupy.unique(on_cupy[0])} if cupy else {}),
+        **cudf.get("unique", {}),
     }, lambda r: torch.equal(torch.sort(_tensor(r))[0], expected)
 
     def all_right(result):
@@ -89,6 +130,7 @@ def _operations(rows, copies, dtype, how):
         "roost": lambda: roost.isin(queries, known),
         "torch": lambda: torch.isin(queries, known),
         **({"CuPy": lambda: cupy.isin(on_cupy[1], on_cupy[2])} if cupy else {}),
+        **cudf.get("isin", {}),
     }, lambda r: torch.equal(_tensor(r), there)
 
     index = roost.Index(known)
@@ -127,11 +169,15 @@ def _operations(rows, copies, dtype, how):
     right_keys, right_sums = sum_by_torch()
 
     def sums_right(result):
-        found, sums = result
+        found, sums = map(_tensor, result)
         order = torch.sort(found)[1]
-        return torch.equal(found[order], right_keys) and torch.equal(sums[order], right_sums)
+        return torch.equal(found[order], right_keys) and torch.equal(sums[order].to(values), right_sums)
 
-    yield "sum by key", {"roost": sum_by_roost, "torch": sum_by_torch}, sums_right
+    yield (
+        "sum by key",
+        {"roost": sum_by_roost, "torch": sum_by_torch, **cudf.get("sum by key", {})},
+        sums_right,
+    )
 
     def join_by_torch():
         at = search()
@@ -139,10 +185,17 @@ def _operations(rows, copies, dtype, how):
         return left, at[left]
 
     right_join = join_by_torch()
+
+    def join_right(result):
+        left, right = map(_tensor, result)
+        left, order = torch.sort(left.long())  # pylibcudf's rows have no order
+        return torch.equal(left, right_join[0]) and torch.equal(right[order].long(), right_join[1])
+
     yield "join with distinct keys", {
         "roost": lambda: roost.join(queries, known),
         "torch": lambda: (torch.sort(known), join_by_torch())[1],
-    }, lambda r: torch.equal(r[0], right_join[0]) and torch.equal(r[1], right_join[1])
+        **cudf.get("join with distinct keys", {}),
+    }, join_right
 
 
 def _overhead():
@@ -196,6 +249,9 @@ def _measure(sizes, dtypes, copies, keys, repeats, write):
     bad = 0
     name = torch.cuda.get_device_name()
     versions = f"torch {torch.__version__}" + (f", CuPy {cupy.__version__}" if cupy else "")
+    if pylibcudf:
+        rmm.mr.set_current_device_resource(rmm.mr.CudaAsyncMemoryResource())
+        versions += f", pylibcudf {libcudf.__version__}"
     print(f"{name}, roost {roost.__version__}, {versions}; {keys} keys\n")
     for rows in sizes:
         columns = [f"{d}, {c} copies" for d in dtypes for c in copies]
