@@ -974,7 +974,7 @@ class GroupBy:
         found, there = self._as_array(found, there)
         if there is None:
             return found
-        if found.dtype.kind in "mM":
+        if isinstance(found, np.ndarray) and found.dtype.kind in "mM":
             found[~there] = "NaT"
             return found
         found, missing = self._to_numpy(found), ~self._to_numpy(there)
