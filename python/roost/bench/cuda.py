@@ -1,4 +1,4 @@
-"""python -m roost.bench --device cuda: roost beside torch, CuPy and pylibcudf, on arrays in memory of the GPU.
+"""python -m roost.bench --device cuda: roost beside torch, CuPy and pylibcudf, arrays in memory of the GPU.
 
 Times are from call to result, the device's work included: the best of several runs. All answers are compared.
 pylibcudf takes its memory from CUDA's pool of the device, as an application of it would.
