@@ -240,7 +240,7 @@ def merge(
     Raises
     ------
     TypeError, KeyError, ValueError
-        Frames of two libraries; names that no column has; two columns of the result with the same name; keys
+        Frames of two libraries; names that no column has; columns of two frames that get the same name; keys
         that repeat, with `validate`; the index of a frame of another library than pandas.
     OverflowError
         how="outer", and keys of two types, of which none holds all of them; how="cross", and more than
@@ -302,22 +302,23 @@ def merge(
     elif any(by_index):
         other, its_rows = (right, r_rows) if by_index[0] else (left, l_rows)
         index, index_names = [(level, its_rows) for level in Pandas.levels(other.index)], other.index.names
-    rest = [name for name in left_names if name not in keys.own[0]]
-    other_rest = [name for name in right_names if name not in keys.own[1]]
-    for mine, others, suffix in (
-        (rest, [*other_rest, *names], suffixes[0]),
-        (other_rest, left_names, suffixes[1]),
+    rest = [pair for pair in zip(left_names, left_columns) if pair[0] not in keys.own[0]]
+    other_rest = [pair for pair in zip(right_names, right_columns) if pair[0] not in keys.own[1]]
+    origins = list(enumerate(names))
+    for side, mine, others, suffix, its_rows in (
+        ("left", rest, [*(name for name, _ in other_rest), *names], suffixes[0], l_rows),
+        ("right", other_rest, left_names, suffixes[1], r_rows),
     ):
-        names += [with_suffix(name, suffix) if name in others else name for name in mine]
-    for known, mine, all_columns, side in (
-        (left_names, rest, left_columns, l_rows),
-        (right_names, other_rest, right_columns, r_rows),
-    ):
-        wanted += [(all_columns[known.index(name)], side) for name in mine]
+        origins += [(side, name) for name, _ in mine]
+        names += [with_suffix(name, suffix) if name in others else name for name, _ in mine]
+        wanted += [(column, its_rows) for _, column in mine]
     if indicator:
         names.append(indicator)
+        origins.append((None, indicator))
         wanted.append((frames.categories(_SIDES), Rows(np.where(r < 0, 0, np.where(l < 0, 1, 2)))))
-    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    of = {}  # a frame of pandas or Arrow may itself have several columns of a name
+    pairs = zip(names, origins)
+    twice = sorted({str(name) for name, origin in pairs if of.setdefault(name, origin) != origin})
     if twice:
         raise ValueError(
             f"{what}: the result would have two columns {', '.join(twice)}; rename one, or give other "

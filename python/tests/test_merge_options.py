@@ -241,8 +241,33 @@ def test_suffixes_are_those_of_pandas():
         assert list(roost.merge(left, right, on, suffixes=suffixes)) == list(wanted)
     refused(ValueError, "two columns v", lambda: roost.merge(left, right, on, suffixes=(None, None)))
     refused(TypeError, "give two texts", lambda: roost.merge(left, right, on, suffixes=None))
-    double = left.set_axis(["k", "l", "l"], axis=1)
-    refused(ValueError, "two columns l", lambda: roost.merge(double, right, "k"))
+    refused(
+        ValueError,
+        "two columns _merge",
+        lambda: roost.merge(left.assign(_merge=1), right, on, indicator=True),
+    )
+
+
+@pytest.mark.parametrize("how", ("inner", "left", "right", "outer", "cross"))
+def test_names_that_a_frame_has_twice(how):
+    left = pd.DataFrame([[1, 5, 6, 7.5], [2, 8, 9, 0.5], [1, 0, 3, 1.5]], columns=["k", "l", "l", "v"])
+    right = pd.DataFrame([[1, "x", 5], [3, "y", 6]], columns=["k", "v", "l"])
+    options = {} if how == "cross" else {"on": "k"}
+    wanted = left.merge(right, how=how, **options)
+    found = roost.merge(left, right, how=how, **options)
+    assert list(found) == list(wanted)
+    assert sorted(map(repr, found.astype(object).to_numpy().tolist())) == sorted(
+        map(repr, wanted.astype(object).to_numpy().tolist())
+    )
+    tables = [
+        pa.Table.from_arrays([pa.array(f.iloc[:, i]) for i in range(f.shape[1])], list(f))
+        for f in (left, right)
+    ]
+    made = roost.merge(*tables, how=how, **options)
+    assert made.column_names == list(wanted) and made.num_rows == len(wanted)
+    assert made.column(1).to_pylist() != made.column(2).to_pylist()
+    with pytest.raises(KeyError, match="rename those that share a name"):
+        roost.merge(left, right, left_on="l", right_on="k")
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
