@@ -2,6 +2,7 @@
 
 import html
 import inspect
+import itertools
 import re
 import subprocess
 import sys
@@ -456,3 +457,31 @@ def test_keys_of_arrow_in_pandas_as_python_has_them():
     times = roost.Set(column([5000, 6000], pa.timestamp("ns", "UTC"), True))
     assert all(time.tzinfo is not None and time in times for time in times)
     assert roost.Set(["\ud800"])._repr_html_().encode()
+
+
+@pytest.mark.parametrize("how", ("outer", "left", "right", "inner"))
+def test_categories_of_floats_and_integers_are_never_rounded(how):
+    kinds = [
+        pd.Series(pd.Categorical([1.5, 2.0, None, 2.0**53])),
+        pd.Series(pd.Categorical([1.0, 2.0**53])),
+        pd.Series(pd.Categorical([BEYOND + 1, 2])),
+        pd.Series([BEYOND + 1, 2, BEYOND]),
+        pd.Series([2**63 + 1, 2], dtype="u8"),
+        pd.Series([BEYOND + 1, None, 2], dtype="Int64"),
+        pd.Series([0.5, 2.0]),
+    ]
+    for one, two in itertools.product(kinds, kinds):
+        known = [[None if pd.isna(key) else key for key in column.tolist()] for column in (one, two)]
+        a, b = known
+        wanted = [
+            key for key in (b if how == "right" else a) if how != "inner" or (key is not None and key in b)
+        ]
+        wanted += [key for key in b if key is None or key not in a] if how == "outer" else []
+        frames = [pd.DataFrame({"k": column, name: 1}) for column, name in ((one, "x"), (two, "y"))]
+        try:
+            found = roost.merge(*frames, on="k", how=how)["k"].tolist()
+        except OverflowError as error:
+            assert how == "outer" and "convert one column" in str(error)
+            assert any(key and key > BEYOND for key in a + b) and any(key and key % 1 for key in a + b)
+            continue
+        assert [None if pd.isna(key) else key for key in found] == wanted, (one, two)

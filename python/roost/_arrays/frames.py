@@ -134,7 +134,8 @@ class Pandas:
     def are_alike(one, other):
         """Whether columns have one type, which that of `joined` is."""
         known = [getattr(getattr(c.dtype, "categories", None), "dtype", None) for c in (one, other)]
-        return one.dtype == other.dtype or (known[0] is not None and known[0] == known[1])
+        both = all(kind is not None for kind in known)  # to numpy None is float64
+        return one.dtype == other.dtype or (both and known[0] == known[1])
 
     @staticmethod
     def joined(one, other):
