@@ -1,6 +1,7 @@
 """What comes in comes out: Series and columns of pandas, polars and pyarrow give such, with their types,
 nulls, names and index, against Python's values and the libraries themselves."""
 
+import copy
 import datetime
 import decimal
 import pickle
@@ -208,6 +209,10 @@ def test_groups(column):
     )
 
 
+def again(table):
+    return pickle.loads(pickle.dumps(table))
+
+
 def test_tables(column):
     values = python(column)
     first = [values.index(value) for value in values]
@@ -226,12 +231,14 @@ def test_tables(column):
     assert listed(found) == [BIG + i for value in values for i, v in enumerate(values) if v == value]
     numbers, found = many.find_pairs(column)
     assert type(numbers) is np.ndarray and is_new(found, column, "v") and len(found) == len(numbers)
-    for table in (held, many, pickle.loads(pickle.dumps(held))):
+    copies = [copied(t) for copied in (copy.copy, copy.deepcopy, again) for t in (held, many)]
+    assert all(is_beside(table.find(column), column, "int64", "v") for table in copies[::2])
+    for table in (held, many, *copies):
         keys, found = table.items()
-        assert is_like(keys, column) and is_new(found, column, found.name if hasattr(found, "name") else None)
+        assert is_like(keys, column) and is_new(found, column, "v")
         assert [values[i - BIG] for i in listed(found)] == python(keys)
     assert is_new(held.values(), column, "v")
-    for keys in (held.keys(), members.keys(), pickle.loads(pickle.dumps(members)).keys()):
+    for keys in (held.keys(), members.keys(), again(members).keys()):
         assert is_like(keys, column) and sorted(map(str, python(keys))) == sorted(map(str, set(values)))
 
 

@@ -192,6 +192,10 @@ class Keyed(Table):
         keys = keys if self._model is None or type(keys) is not np.ndarray else self._model.like(keys)
         return keys, *(library.pickled(array) for array in values)
 
+    def __setstate__(self, name):
+        """Gives values from a pickle or a copy the name of the column that they were."""
+        self._values.name = name
+
     def _keys(self):
         """The distinct keys, as their kind has them."""
         return self._decode(self._table.items(self._library.place())[0])

@@ -162,7 +162,7 @@ class Map(Mapping):
             self._table = module.make_map(place, keys.words, values.take_words())
 
     def __reduce__(self):
-        return Map, self._pickled(*self._items())
+        return Map, self._pickled(*self._items()), self._values.name
 
 
 class Set(Keyed):
@@ -285,4 +285,4 @@ class MultiMap(Keyed):
         return self._given(keys), beside_keys(self._model, values, self._values.name)
 
     def __reduce__(self):
-        return MultiMap, self._pickled(*self._items())
+        return MultiMap, self._pickled(*self._items()), self._values.name
