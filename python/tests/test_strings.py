@@ -390,6 +390,42 @@ def test_columns_may_change_or_go_afterwards():
         assert list(again) == ["a", "b"] and again[1] == "b"
 
 
+@pytest.mark.parametrize("are_bytes", [False, True])
+@pytest.mark.parametrize("of", ["fixed", "list", "pandas", "polars", "pyarrow", "categories", "with nulls"])
+def test_nulls_among_queries_are_absent(of, are_bytes):
+    """Unless a null is a key: in every form of keys and queries, an empty text is none."""
+    made = lambda texts: [None if text is None else text.encode() if are_bytes else text for text in texts]
+    keys, asked = (
+        made(["ab", "", "c"] + [None] * (of == "with nulls")),
+        made(["c", None, "zz", "", None, "ab"]),
+    )
+    held = {
+        "fixed": lambda: np.array(keys),
+        "list": lambda: keys,
+        "pandas": lambda: pd.Series(keys),
+        "polars": lambda: pl.Series(keys),
+        "pyarrow": lambda: pa.array(keys),
+        "categories": lambda: pd.Series(pd.Categorical(keys)),
+        "with nulls": lambda: pa.array(keys),
+    }[of]()
+    rows = [keys.index(text) if text in keys else -1 for text in asked]
+    masked = np.ma.array([text or keys[1] for text in asked], mask=[text is None for text in asked])
+    columns = [pd.Series(asked), pl.Series(asked), pa.array(asked), pa.chunked_array([asked[:2], asked[2:]])]
+    columns += [pd.Series(pd.Categorical(asked)), pa.array(asked).dictionary_encode(), masked]
+    values, missing = np.arange(len(keys)), -1
+    for queries in columns:
+        assert listed(roost.Index(held).get_indexer(queries)) == rows
+        assert listed(roost.Map(held, values).find(queries, missing=missing)) == rows
+        for table in (roost.Set(held), roost.MultiMap(held, values), roost.Map(held, values)):
+            assert listed(table.contains(queries)) == [row >= 0 for row in rows]
+        counts = roost.MultiMap(held, values).count(queries)
+        assert listed(counts) == [int(row >= 0) for row in rows]
+    others = [text if text is None else text.decode() if are_bytes else text.encode() for text in asked]
+    for queries in (pl.Series(others), pa.array(others)):
+        with pytest.raises(TypeError, match="never equal|convert them"):
+            roost.Map(held, values).find(queries)
+
+
 @pytest.mark.skipif("ROOST_TEST_LARGE" not in os.environ, reason="takes a minute and 13 GiB")
 def test_more_than_1e8_texts_of_more_than_2_31_bytes():
     n, width, different = 120_000_000, 20, 1_000_003

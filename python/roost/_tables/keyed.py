@@ -94,8 +94,11 @@ class Keyed(Table):
             if column.blank or not self._table.size():  # of any type
                 column.array = np.zeros(len(column), kind.dtype)
             elif isinstance(column.array, strings.Texts):
-                strings.compared(np.zeros(1, kind.dtype), what)
-                raise
+                strings.two_texts(column.array, np.zeros(1, kind.dtype), what)
+                if column.valid is None:
+                    raise
+                column.array = column.array[np.arange(len(column))]  # bytes, as objects
+                column.array[~column.there] = b""
         keys = encode_like(column.array, kind, home, what)
         if column.valid is not None:
             keys.words = np.array(keys.words).view(np.uint8).reshape(keys.n, kind.word_bytes)
