@@ -52,7 +52,8 @@ _OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
 _BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank")  # are compared
-_LIKE = {"shift": "first", "ffill": "first", "bfill": "first", "rank": "min"}  # they take the same values
+# They take the same values.
+_LIKE = {"shift": "first", "ffill": "first", "bfill": "first", "rank": "min", "cumsum": "sum"}
 _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _ADVICE = "convert them, or pass one dimension of numbers"
@@ -536,13 +537,19 @@ class GroupBy:
 
     def cumsum(self, *values):
         """The sum of the values up to each row, of the types of `sum`; null where the value is. Floats are
-        added as float64, and rounded at the end. Form and errors: see `transform`."""
+        added as float64, and rounded at the end. A sum of durations or decimals that is too long is an
+        OverflowError. Form and other errors: see `transform`."""
         lists = self._lists("cumsum")
 
         def make(given):
             taken = self._taken(given, "cumsum")
-            array = taken.library.to_numpy(taken.array).astype(taken.dtype, copy=False)
-            return self._of_rows(lists.running_sums(array, taken.there), taken.there, given)
+            array, there = taken.library.to_numpy(taken.array), taken.there
+            if taken.plain():
+                found = lists.running_sums(array.astype(taken.dtype, copy=False), there)
+            else:
+                sums = _whole([lists.running_sums(digits, there) for digits in _digits(array, taken.scale)])
+                found, _ = _of_whole(sums, taken, there, "cumsum")
+            return self._of_rows(found, there, given, taken.scale)
 
         return self._each("cumsum", values, make)
 
@@ -853,16 +860,19 @@ class GroupBy:
             return found[0] if len(found) == 1 else tuple(found)
         return like_rows(frames_of(self._frame).frame(self._columns, found), self._frame)
 
-    def _of_rows(self, found, there, given):
+    def _of_rows(self, found, there, given, scale=None):
         """Numbers for the rows that have a key, and which are not null, as results for the rows of a column,
-        an array or a frame."""
+        an array or a frame. `scale`: that of decimals."""
         if self._kept is not None:
             kept, numbers, has = self._to_numpy(self._kept), found, True if there is None else there
             found, there = np.zeros(self._given, numbers.dtype), np.zeros(self._given, np.bool_)
             found[kept], there[kept] = numbers, has
+            if found.dtype.kind == "m":
+                found[~there] = "NaT"
         frames = frames_of_column(given)
         if (made := frames or frames_of(given)) is not None:
-            return like_rows(made.result(found, there, given if frames else None), given)
+            made = made.result(found, there, given if frames else None, scale=scale)
+            return like_rows(made, given)
         home = self._library
         return self._finished(home.of_numpy(found) if home.has(found.dtype) else found, there)
 
@@ -942,7 +952,7 @@ class GroupBy:
         if how not in ("first", "last", "shift"):
             if self._skipna:
                 values.skip_nans()
-            if how not in ("count", *_FILLS) and not (how == "sum" and values.dtype is None):
+            if how not in ("count", *_FILLS) and not (_LIKE.get(how, how) == "sum" and values.dtype is None):
                 values.rank(how)
         if self._kept is not None:
             values.keep(self._kept, self._library)
@@ -1040,7 +1050,8 @@ class GroupBy:
             return self._sizes(), None
         columns = [self._taken(column, how) for column in columns]
         if columns[0].scale is not None and how == "sum":
-            return self._sums_of_decimals(columns[0])
+            sums, counts = self._whole_sums(columns[0])
+            return _of_whole(sums, columns[0], None if (counts > 0).all() else counts > 0, how)
         found, there = self._made_of(columns, how, option, nulls)
         if there is None or not isinstance(columns[0], _DeviceValues):
             return found, there
@@ -1123,54 +1134,28 @@ class GroupBy:
         found = (home.computed if how in ("sum", "mean", "product") else home.adopt)(found, made)
         return self._converted(found, made, result), there
 
-    def _whole_sums(self, values, digits):
-        """Exact sums of whole numbers, as int64 or objects, and how many there are. `digits`: arrays of 32
-        bits of each as int64, the least ones first, of which only the last are signed."""
+    def _whole_sums(self, values):
+        """Exact sums of durations or decimals, as int64 or objects, and how many there are."""
         home, bits, parts = self._library, self._bits(values.there), []
-        for array in digits:
+        for array in _digits(values.array, values.scale):
             column = values.library.column(array)
             found, counts = self._groups.reduce(home.place(), column, NUMBERS[INT64], "sum", bits)
-            parts.append(self._to_numpy(home.adopt(found, INT64)).view(UINT64))
-        parts[-1] = parts[-1].view(INT64)
+            parts.append(self._to_numpy(home.adopt(found, INT64)))
         counts = self._sizes() if counts is None else home.adopt(counts, INT64)
-        if len(parts) == 2:
-            low, high = parts
-            high = high + (low >> np.uint64(32)).view(INT64)
-            if ((high >= -(2**31)) & (high < 2**31)).all():
-                return (high << 32) | (low & np.uint64(2**32 - 1)).view(INT64), self._to_numpy(counts)
-        total = sum(part.astype(object) * 2 ** (32 * i) for i, part in enumerate(parts))
-        return total, self._to_numpy(counts)
+        return _whole(parts), self._to_numpy(counts)
 
     def _of_durations(self, values, how):
         """Exact sums and means of durations; these are rounded to whole ones, halves to even ones."""
-        array = values.array
-        found, counts = self._whole_sums(values, [array & 0xFFFFFFFF, array >> 32])
+        found, counts = self._whole_sums(values)
         there = None if bool((counts > 0).all()) else counts > 0
         if how == "mean":
             counts = np.maximum(counts, 1)
             found, rest = found // counts, found % counts
             found = found + ((2 * rest > counts) | ((2 * rest == counts) & (found % 2 == 1)))
-        if (
-            found.dtype == object
-            and not all(abs(each) < 2**63 for each in found)
-            or (found == -(2**63)).any()
-        ):
-            raise OverflowError("roost.GroupBy.sum: a sum of durations beyond 2^63 of their unit")
         there = (
             there if there is None or isinstance(values.array, np.ndarray) else self._library.of_numpy(there)
         )
-        return values.of_numbers(values.library.of_numpy(found.astype(INT64)), there)
-
-    def _sums_of_decimals(self, values):
-        """Exact sums of decimals, as objects."""
-        halves = values.array.view(INT64).reshape(-1, 2)
-        digits = [np.ascontiguousarray(halves[:, i // 2] >> 32 * (i % 2)) for i in range(4)]
-        digits[:3] = [each & 0xFFFFFFFF for each in digits[:3]]
-        sums, counts = self._whole_sums(values, digits)
-        if any(abs(each) >= 10**38 for each in sums):
-            raise OverflowError("roost.GroupBy.sum: a sum of decimals of more than 38 digits")
-        found = np.array([*(decimal_of(int(each), values.scale) for each in sums), None], object)[:-1]
-        return found, None if (counts > 0).all() else counts > 0
+        return _of_whole(found, values, there, "sum")
 
     def _converted(self, found, made, result):
         """Numbers that C++ made, converted to the type of the result."""
@@ -1294,6 +1279,38 @@ def _again(keys, kept, state):
     made = group_by(keys, skipna=state["_skipna"])
     vars(made).update(state, _kept=None if kept is None else made._library.of_numpy(kept))
     return made
+
+
+def _digits(array, scale):
+    """Durations, or decimals if there is a `scale`, as arrays of 32 bits of each as int64, the least ones
+    first, of which only the last are signed."""
+    if scale is None:
+        return [array & 0xFFFFFFFF, array >> 32]
+    halves = array.view(INT64).reshape(-1, 2)
+    digits = [np.ascontiguousarray(halves[:, i // 2] >> 32 * (i % 2)) for i in range(4)]
+    return [*(each & 0xFFFFFFFF for each in digits[:3]), digits[3]]
+
+
+def _whole(sums):
+    """Whole numbers, as int64 or objects, of sums of their `_digits`."""
+    parts = [*(each.view(UINT64) for each in sums[:-1]), sums[-1].view(INT64)]
+    if len(parts) == 2:
+        low, high = parts
+        high = high + (low >> np.uint64(32)).view(INT64)
+        if ((high >= -(2**31)) & (high < 2**31)).all():
+            return (high << 32) | (low & np.uint64(2**32 - 1)).view(INT64)
+    return sum(part.astype(object) * 2 ** (32 * i) for i, part in enumerate(parts))
+
+
+def _of_whole(sums, values, there, how):
+    """Whole numbers as durations or decimals of the type of values, and which are not null."""
+    if values.scale is not None:
+        if any(abs(each) >= 10**38 for each in sums):
+            raise OverflowError(f"roost.GroupBy.{how}: a sum of decimals of more than 38 digits")
+        return np.array([*(decimal_of(int(each), values.scale) for each in sums), None], object)[:-1], there
+    if sums.dtype == object and not all(abs(each) < 2**63 for each in sums) or (sums == -(2**63)).any():
+        raise OverflowError(f"roost.GroupBy.{how}: a sum of durations beyond 2^63 of their unit")
+    return values.of_numbers(values.library.of_numpy(sums.astype(INT64)), there)
 
 
 def _described(column):

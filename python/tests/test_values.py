@@ -169,6 +169,16 @@ def wrapped(wanted, kind, how):
     return {k: v if v is None else (v - least) % 2**64 + least for k, v in wanted.items()}
 
 
+SUMMED = ("int", "uint", "bool", "decimal", "duration")
+
+
+def running(keys, values, kind):
+    """For each row the sum of the values of its key so far; None where the value is None."""
+    before = [expected(keys[: i + 1], values[: i + 1], "sum") for i in range(len(keys))]
+    sums = [wrapped(found, kind, "sum")[key] for key, found in zip(keys, before)]
+    return [None if value is None else total for value, total in zip(values, sums)]
+
+
 def plain(found):
     """A result, an array or a column, as a list of Python's values."""
     if isinstance(found, pd.Series):
@@ -215,6 +225,46 @@ def test_values_leave_as_they_came(spelling, kind, empty, copies):
         for frames in (pd.DataFrame, pl.DataFrame, pa.table):
             made = roost.group_by(frames({"k": keys}), ["k"]).agg(v=(column, how))
             same(plain(made["v"]), [wanted[k] for k in plain(made["k"])], kind)
+
+
+@pytest.mark.parametrize("kind", SUMMED)
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_running_sums_are_exact(spelling, kind):
+    column = SPELLINGS[spelling](VALUES[kind], kind)
+    if column is None:
+        pytest.skip("there is no such column")
+    wanted = running(KEYS, VALUES[kind], kind)
+    same(plain(roost.group_by(np.array(KEYS)).cumsum(column)), wanted, kind)
+    keys = [None if key == 2 else key for key in KEYS]
+    left = running([0 if key is None else key for key in keys], VALUES[kind], kind)
+    left = [None if key is None else total for key, total in zip(keys, left)]
+    for frame in (
+        pd.DataFrame({"k": pd.array(keys, "Int64")}),
+        pl.DataFrame({"k": keys}),
+        pa.table({"k": keys}),
+    ):
+        groups = roost.group_by(frame, "k", dropna=True)
+        same(plain(groups.cumsum(column)), left, kind)
+    if isinstance(column, pl.Series) and kind not in ("int", "uint"):  # whose sums polars does not wrap
+        theirs = pl.DataFrame({"k": KEYS, "v": column}).select(pl.col("v").cum_sum().over("k"))["v"]
+        made = roost.group_by(pl.DataFrame({"k": KEYS, "v": column}), "k")["v"].cumsum()
+        assert made.to_list() == theirs.to_list()
+        assert made.dtype.base_type() == theirs.dtype.base_type() or kind == "bool"
+
+
+def test_running_sums_that_are_too_long():
+    long = np.array([2**62, 2**62, -(2**62), 5], "m8[s]")
+    assert roost.group_by([1, 2, 1, 1]).cumsum(long).astype(int).tolist() == [2**62, 2**62, 0, 5]
+    with pytest.raises(OverflowError, match="roost.GroupBy.cumsum: a sum of durations beyond 2.63"):
+        roost.group_by([1, 1, 1, 1]).cumsum(long)
+    nines = pa.array(
+        [decimal.Decimal("9" * 38), decimal.Decimal(-1), decimal.Decimal(1)], pa.decimal128(38, 0)
+    )
+    assert roost.group_by([1, 1, 1]).cumsum(nines).to_pylist()[2] == decimal.Decimal("9" * 38)
+    with pytest.raises(OverflowError, match="roost.GroupBy.cumsum: a sum of decimals of more than 38 digits"):
+        roost.group_by([1, 2, 1]).cumsum(nines)
+    for frame in (pd.DataFrame({"k": [1], "v": long[:1]}), pl.DataFrame({"k": [1], "v": nines[:1]})):
+        assert len(roost.group_by(frame[:0], "k")["v"].cumsum()) == 0
 
 
 @pytest.mark.parametrize("mean", [0, 10**9, 2**53 + 1, 2**62 + 1])
