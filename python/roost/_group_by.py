@@ -23,6 +23,7 @@ from ._arrays.frames import (
     frames_of_column,
     in_utc,
     is_there,
+    like_axis,
     like_rows,
     may_be_device,
     names_of,
@@ -661,7 +662,8 @@ class GroupBy:
             len(self)
         if self._kind.frames is None:
             return {name: self._result(*of) for name, of in asked.items()}
-        return self._framed(asked)
+        made = self._framed(asked)
+        return like_axis(made, self._frame) if named and not wanted else made
 
     def _framed(self, asked):
         """A frame of the keys and of results, by name."""
@@ -773,7 +775,8 @@ class GroupBy:
 
     def _all(self, how, columns, option=None):
         if not columns and self._columns is not None and not self._alone:
-            return self._framed({name: (how, (name,), option) for name in self._columns})
+            made = self._framed({name: (how, (name,), option) for name in self._columns})
+            return like_axis(made, self._frame)
         columns = [self._taken(column, how) for column in self._given_or_chosen(how, columns)]
         if len(columns) == 1:
             return self._result(how, columns, option)

@@ -7,7 +7,17 @@ import numpy as np
 from . import _host
 from ._arrays.arrow import DeviceColumn
 from ._arrays.exact import advice_on, alike, common_type, convert_some
-from ._arrays.frames import Device, Pandas, Rows, columns_named, frames_of, of_capsules, with_suffix, zone_of
+from ._arrays.frames import (
+    Device,
+    Pandas,
+    Rows,
+    columns_named,
+    frames_of,
+    like_axis,
+    of_capsules,
+    with_suffix,
+    zone_of,
+)
 from ._functions import duplicated_as, how_of, isin_as, join_as
 from ._keys.columns import ZONED, take_column
 from ._keys.strings import Texts
@@ -284,7 +294,8 @@ def merge(
         rows = Rows(rows)
         if any(by_index):
             index, index_names = [(level, rows) for level in Pandas.levels(left.index)], left.index.names
-        return _framed(frames, left_names, [(column, rows) for column in left_columns], index, index_names)
+        wanted = [(column, rows) for column in left_columns]
+        return like_axis(_framed(frames, left_names, wanted, index, index_names), left)
     l, r = rows
     # Rows of the side that keeps all of its own ascend: as many are all of them, once.
     l_rows = Rows(l, how == "left" and len(l) == len(left))
@@ -324,4 +335,4 @@ def merge(
             f"{what}: the result would have two columns {', '.join(twice)}; rename one, or give other "
             "suffixes"
         )
-    return _framed(frames, names, wanted, index, index_names)
+    return like_axis(_framed(frames, names, wanted, index, index_names), left, right)

@@ -504,3 +504,41 @@ def test_size_is_a_method_of_agg_and_transform():
     g = roost.group_by(pd.DataFrame({"k": [2, 1, 2], "v": [1.0, None, 3.0]}), "k")
     assert g.agg(n="size")["n"].tolist() == g.size().tolist()
     assert g.transform("size").tolist() == g["v"].transform("size").tolist() == [2, 1, 2]
+
+
+def test_labels_of_the_axis_of_columns_are_those_of_pandas():
+    base = pd.DataFrame(
+        {"k": [1, 1, 2], "v": [1.5, 2, 3], "w": [1, 2, 3]}, index=pd.Index([5, 6, 5], name="i")
+    )
+    wide = base.set_axis(
+        pd.MultiIndex.from_tuples([("a", "k"), ("a", "v"), ("b", "w")], names=["x", "y"]), axis=1
+    )
+    days = base.set_axis(pd.date_range("2026", periods=3, name="day"), axis=1)
+    codes = base.set_axis(pd.CategoricalIndex(list("kvw"), name="c"), axis=1)
+    for frame in (base, base.rename_axis(columns="axis"), wide, days, codes):
+        k, v, w = frame.columns
+        g, by = roost.group_by(frame, [k]), frame.groupby([k])
+        alone = frame.groupby([k], as_index=False)
+        pairs = [
+            (g.head(1), by.head(1)),
+            (g.tail(1), by.tail(1)),
+            (g[[v]].sum(), alone[[v]].sum()),
+        ]
+        pairs += [
+            (getattr(g[[v, w]], how)(), getattr(by[[v, w]], how)()) for how in ("cumsum", "ffill", "rank")
+        ]
+        pairs += [(g[[v, w]].transform("max"), by[[v, w]].transform("max"))]
+        pairs += [(g[[v, w]].shift(1), by[[v, w]].shift(1)), (g[[v, w]].head(1), by[[v, w]].head(1))]
+        pairs += [(g.agg({v: "max"}), alone.agg({v: "max"})), (g.agg(n=(v, "max")), alone.agg(n=(v, "max")))]
+        pairs += [(next(iter(g))[1], frame[frame[k] == next(iter(g))[0]])]
+        pairs += [
+            (roost.merge(frame, frame, on=[k], how=how), frame.merge(frame, on=[k], how=how))
+            for how in ("inner", "left")
+        ]
+        pairs += [(roost.merge(frame, frame, on=[k], how="semi"), frame)]
+        for found, wanted in pairs:
+            assert found.columns.names == wanted.columns.names
+            assert found.columns.dtype == wanted.columns.dtype or frame is codes or found.columns.nlevels > 1
+        assert type(g.head(1).columns) is type(frame.columns)
+    other = base.rename_axis(columns="other")
+    assert roost.merge(base.rename_axis(columns="axis"), other, on="k").columns.name is None

@@ -772,12 +772,25 @@ def take_or_null(column, rows):
     return take_rows(column, rows)
 
 
+def like_axis(made, *given):
+    """A frame that was made of columns of others. That of pandas gets the labels of their columns as they
+    were, or the name of these, if they agree on it."""
+    if frames_of(made) is Pandas and frames_of(given[0]) is Pandas:
+        known, *others = (frame.columns for frame in given)
+        if not others and list(made.columns) == list(known):
+            made.columns = known  # of its own type
+        elif made.columns.nlevels == known.nlevels and all(known.names == other.names for other in others):
+            made.columns = made.columns.set_names(known.names)
+    return made
+
+
 def like_rows(made, given, rows=None):
     """A frame or a column of the rows of another one, or of some, with their labels in pandas; a column also
     with the name of the other one."""
     frames = frames_of_column(made)
     if (frames or frames_of(made)) is Pandas and (index := getattr(given, "index", None)) is not None:
         made.index = index if rows is None else index.take(rows)
+        made = made if frames else like_axis(made, given)
     if frames is Pandas and frames_of_column(given) is Pandas:
         made.name = getattr(given, "name", None)
     return made.alias(given.name) if frames is Polars and frames_of_column(given) is Polars else made
