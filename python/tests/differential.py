@@ -59,7 +59,7 @@ from columns import (
     same_value,
     torch,
 )
-from test_values import OF_KIND, VALUES, expected, plain, same, wrapped
+from test_values import OF_KIND, SUMMED, VALUES, expected, plain, running, same, wrapped
 from test_values import SPELLINGS as VALUE_SPELLINGS
 
 
@@ -1560,7 +1560,8 @@ def joined_rows(left, right, how, nulls_equal):
 
 @operation(8)
 def merges(w):
-    """merge by keys of two types: numbers, texts or times of a zone, in every library and encoding."""
+    """merge by keys of two types: numbers, texts or times of a zone, in every library and encoding, with all
+    options."""
     rng = w.rng
     if w.device != "cpu":
         return
@@ -1587,29 +1588,73 @@ def merges(w):
     for name, size, each in zip("uv", sizes, columns):
         payloads.append([int(pick(rng, [3, 2**53 + 1, -(2**63), 2**63 - 1])) for _ in range(size)])
         made, column = _frame_of_keys(rng, form, each), np.array(payloads[-1], np.int64)
-        if form == "arrow":
-            frames.append(made.append_column(name, pa.array(column)))
-        else:
-            frames.append(
-                made.with_columns(**{name: column}) if form == "polars" else made.assign(**{name: column})
-            )
-    how, nulls_equal = pick(rng, ["inner", "left", "right", "outer", "semi", "anti"]), bool(rng.integers(2))
+        for name in (name, "both"):
+            if form == "arrow":
+                made = made.append_column(name, pa.array(column))
+            else:
+                known = {name: column}
+                made = made.with_columns(**known) if form == "polars" else made.assign(**known)
+        frames.append(made)
+    how = pick(rng, ["inner", "left", "right", "outer", "full", "semi", "anti", "cross"])
+    options = {"how": how, "nulls_equal": bool(rng.integers(2))}
+    suffixes = pick(rng, [("_x", "_y"), ("_l", None), ("", "_r")])
+    if rng.integers(2):
+        options["suffixes"] = suffixes
+    else:
+        suffixes = "_x", "_y"
+    by_index = [False, False]
+    if how == "cross":
+        names, right_on, families = [], [], []
+    elif form in ("pandas", "numpy") and not swapped:
+        by_index = [bool(rng.integers(4) == 0) for _ in frames]
+    for side, (on, by) in enumerate(zip((names, right_on), by_index)):
+        if by:
+            try:
+                frames[side] = frames[side].set_index(on)
+                options[("left_index", "right_index")[side]] = True
+            except (NotImplementedError, ValueError):  # pandas has no such index
+                by_index[side] = False
+        if how != "cross" and not by_index[side]:
+            options[("left_on", "right_on")[side]] = on
+    with_sides = how not in ("semi", "anti") and bool(rng.integers(2))
+    if with_sides:
+        options["indicator"] = pick(rng, [True, "side"])
+    if rng.integers(2):
+        options["validate"] = pick(rng, ["1:1", "1:m", "m:1", "m:m", "one_to_many"])
     types = [[c.type for c in each.values()] for each in columns]
-    w.doing(f"merge of {form} {types} {keys}, {how}, {nulls_equal=} {swapped=}")
-    options = {"left_on": names, "right_on": right_on, "how": how, "nulls_equal": nulls_equal}
+    w.doing(f"merge of {form} {types} {keys}, {options} {swapped=}")
     got = attempt("merge", lambda: roost.merge(*frames, **options))
-    if is_refusal(got) and how == "outer" and "numbers" in families and types[0] != types[1]:
-        return  # neither type has all the keys
+    rows = [list(zip(*side)) for side in keys] if how != "cross" else [[()] * size for size in sizes]
+    nulls_equal = options["nulls_equal"]
+    counted = [[row for row in side if nulls_equal or None not in row] for side in rows]
+    repeat = [len(set(side)) < len(side) for side in counted]
+    one = {"1:1": (1, 1), "1:m": (1, 0), "one_to_many": (1, 0), "m:1": (0, 1)}.get(
+        options.get("validate"), (0, 0)
+    )
+    if any(a and b for a, b in zip(one, repeat)):
+        return expect("refusal of keys that repeat", got, ValueError)
+    if is_refusal(got) and how in ("outer", "full") and "numbers" in families and types[0] != types[1]:
+        return None  # neither type has all the keys
     if is_refusal(got):
         raise Wrong(f"refused: {got.__name__}")
-    rows = [list(zip(*side)) for side in keys]
-    pairs = joined_rows(*rows, how, nulls_equal)
+    if all(by_index) or (by_index[0] and how in ("semi", "anti")):
+        got = got.reset_index()
+    pairs = joined_rows(*rows, "outer" if how == "full" else "inner" if how == "cross" else how, nulls_equal)
     for place, (name, family) in enumerate(zip(names, families)):
         wanted = [rows[0][i][place] if i is not None else rows[1][j][place] for i, j in pairs]
         expect(f"keys {name}", _values_of(got[name], family), wanted)
+    mine, others = (
+        ("both", None) if how in ("semi", "anti") else [f"both{suffix or ''}" for suffix in suffixes]
+    )
     for side, name in enumerate("u" if how in ("semi", "anti") else "uv"):
         wanted = [None if pair[side] is None else payloads[side][pair[side]] for pair in pairs]
-        expect(f"payload {name}", _values_of(got[name], "payload"), wanted)
+        for name in (name, (mine, others)[side]):
+            expect(f"payload {name}", _values_of(got[name], "payload"), wanted)
+    if with_sides:
+        wanted = ["right_only" if i is None else "left_only" if j is None else "both" for i, j in pairs]
+        name = "_merge" if options["indicator"] is True else "side"
+        expect("indicator", _values_of(got[name], "texts"), wanted)
+    return None
 
 
 # Voxels, and torch.
@@ -1778,9 +1823,58 @@ def columns_of_groups(w):
             raise Wrong(f"{w.now}: {str(error)[:300]}") from None
 
 
+def _frame_of(keys, column):
+    """A frame of keys and a column, of its library; None for numpy's."""
+    if isinstance(column, pd.Series):
+        return pd.DataFrame({"k": keys, "v": column})
+    if isinstance(column, pl.Series):
+        return pl.DataFrame({"k": keys, "v": column})
+    return None if isinstance(column, np.ndarray) else pa.table({"k": keys, "v": column})
+
+
+def _rank(ranks, values, rows, method, descends):
+    """Sets the ranks of some rows among each other."""
+    there = [row for row in rows if values[row] is not None]
+    distinct = sorted({values[row] for row in there}, reverse=descends)
+    before = 0
+    for number, value in enumerate(distinct, 1):
+        mine = [row for row in there if values[row] == value]
+        least, most = before + 1, before + len(mine)
+        one = {"average": (least + most) / 2, "min": least, "max": most, "dense": number}.get(method)
+        for place, row in enumerate(mine):
+            ranks[row] = least + place if one is None else one
+        before = most
+
+
+def _check_columns(frame, kind, keys, values, by, most):
+    """Columns of groups, and agg of a dict of these."""
+    groups = roost.group_by(frame, "k")
+    head, seen = groups.head(most), {}
+    rows = [
+        row for row, key in enumerate(keys) if seen.setdefault(key, []).append(row) or len(seen[key]) <= most
+    ]
+    same(plain(head["v"]), [values[row] for row in rows], kind)
+    assert plain(head["k"]) == [keys[row] for row in rows] and plain(groups["k"].head(most)) == plain(
+        head["k"]
+    )
+    wanted = wrapped(expected(keys, values, by), kind, by)
+    try:
+        made = groups.agg({"v": [by, *["count"] * (by != "count")]})
+        same(plain(made[f"v_{by}"]), [wanted[key] for key in plain(made["k"])], kind)
+        assert [*map(int, plain(made["v_count"]))] == [
+            sum(values[row] is not None for row in seen[key]) for key in plain(made["k"])
+        ]
+        few = getattr(groups[["v"]], by)()
+        same(plain(few["v"]), [wanted[key] for key in plain(few["k"])], kind)
+    except OverflowError:
+        if (kind, by) != ("duration", "sum") or not any(map(_is_long, wanted.values())):
+            raise
+
+
 @operation(4)
 def rows_of_groups(w):
-    """Results for rows, of columns of every library with nulls, as Python's own lists give them."""
+    """Results for rows and parts, of columns of every library with nulls, as Python's own lists give them; of
+    arrays, of groups of a frame, and of its columns."""
     rng = w.rng
     if w.device != "cpu":
         return
@@ -1792,24 +1886,51 @@ def rows_of_groups(w):
     for row, key in enumerate(keys.tolist()):
         rows.setdefault(key, []).append(row)
     groups, wanted, away = roost.group_by(keys), [None] * n, int(pick(rng, [-n, -2, -1, 0, 1, 3]))
-    how = pick(rng, ["shift", "ffill", "bfill"])
-    w.doing(f"{how} ({away}) of {n} values, {kind} as {spelling}, of {keys.max() + 1} keys")
-    for mine in rows.values():
-        last = None
-        for at, row in enumerate(mine) if how != "bfill" else [*enumerate(mine)][::-1]:
-            if how == "shift":
-                wanted[row] = values[mine[at - away]] if 0 <= at - away < len(mine) else None
-            else:
-                wanted[row] = last = last if values[row] is None else values[row]
-    found = groups.shift(column, n=away) if how == "shift" else getattr(groups, how)(column)
+    how = pick(rng, ["shift", "ffill", "bfill", "transform", "rank", *["cumsum"] * (kind in SUMMED)])
+    method, descends = pick(rng, ["average", "min", "max", "dense", "first"]), bool(rng.integers(2))
+    by, made = pick(rng, OF_KIND[kind]), _frame_of(keys, column)
+    form = pick(rng, ["array", *["frame", "column"] * (made is not None)])
+    w.doing(
+        f"{how} ({away}, {method}, {by}) of {n} values, {kind} as {spelling}, of {keys.max() + 1} keys, {form}"
+    )
+    if how == "transform":
+        results = wrapped(expected(keys.tolist(), values, by), kind, by)
+        wanted = [results[key] for key in keys.tolist()]
+    elif how == "cumsum":
+        wanted = running(keys.tolist(), values, kind)
+    elif how == "rank":
+        for mine in rows.values():
+            _rank(wanted, values, mine, method, descends)
+    else:
+        for mine in rows.values():
+            last = None
+            for at, row in enumerate(mine) if how != "bfill" else [*enumerate(mine)][::-1]:
+                if how == "shift":
+                    wanted[row] = values[mine[at - away]] if 0 <= at - away < len(mine) else None
+                else:
+                    wanted[row] = last = last if values[row] is None else values[row]
+    of = groups if form == "array" else roost.group_by(made, "k")
+    of, given = (of["v"], ()) if form == "column" else (of, ("v" if form == "frame" else column,))
+    options = {"shift": {"n": away}, "rank": {"method": method, "ascending": not descends}}.get(how, {})
+    try:
+        found = getattr(of, how)(*[by] * (how == "transform"), *given, **options)
+    except OverflowError:
+        if kind != "duration" or how not in ("cumsum", "transform") or not any(map(_is_long, wanted)):
+            raise
+        return
     places = [0] * n
     for mine in rows.values():
         for at, row in enumerate(mine):
             places[row] = at
     most = int(rng.integers(4))
     try:
-        same(plain(found), wanted, kind)
+        if how == "rank":
+            assert [None if pd.isna(v) else v for v in plain(found)] == wanted
+        else:
+            same(plain(found), wanted, kind)
         assert np.asarray(groups.cumcount()).tolist() == places, "cumcount"
+        if made is not None:
+            _check_columns(made, kind, keys.tolist(), values, by, most)
         ends = sorted(row for mine in rows.values() for row in mine[max(len(mine) - most, 0) :])
         assert np.asarray(groups.tail(most)).tolist() == ends, f"tail({most})"
         for key, mine in groups:

@@ -174,9 +174,12 @@ SUMMED = ("int", "uint", "bool", "decimal", "duration")
 
 def running(keys, values, kind):
     """For each row the sum of the values of its key so far; None where the value is None."""
-    before = [expected(keys[: i + 1], values[: i + 1], "sum") for i in range(len(keys))]
-    sums = [wrapped(found, kind, "sum")[key] for key, found in zip(keys, before)]
-    return [None if value is None else total for value, total in zip(values, sums)]
+    sums, made = {}, []
+    for key, value in zip(keys, values):
+        if value is not None:
+            sums[key] = value + sums[key] if key in sums else +value
+        made.append(None if value is None else wrapped({key: sums[key]}, kind, "sum")[key])
+    return made
 
 
 def plain(found):
