@@ -318,7 +318,7 @@ def value_counts(x, *, sort=True, normalize=False):
     -------
     keys, counts : arrays, or columns
         Unlike pandas, NaN is counted as a key, and so is a null. Of the library of `x`, keys as from
-        `unique`.
+        `unique`; a column of counts is named "count", or "proportion", as that of pandas and polars is.
     """
     what = "roost.value_counts"
     sort, normalize = flag(sort, what, "sort"), flag(normalize, what, "normalize")
@@ -331,7 +331,8 @@ def value_counts(x, *, sort=True, normalize=False):
         keys, counts = x.kind.rows(keys, by_count, library), library.rows(counts, by_count)
     if normalize:
         counts = library.convert(counts, FLOAT64) / x.n
-    return x.kind.result(keys, library, x.model), beside_keys(x.model, counts)
+    counts = beside_keys(x.model, counts, "proportion" if normalize else "count")
+    return x.kind.result(keys, library, x.model), counts
 
 
 def nunique(x, *, dropna=False):

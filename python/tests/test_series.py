@@ -172,7 +172,7 @@ def test_isin_duplicated_and_value_counts(column):
     assert is_beside(again, column, "bool", "k")
     assert listed(again) == [value in values[:i] for i, value in enumerate(values)]
     keys, counts = roost.value_counts(column)
-    assert is_like(keys, column) and is_new(counts, column)
+    assert is_like(keys, column) and is_new(counts, column, "count")
     assert dict(zip(python(keys), listed(counts))) == {key: values.count(key) for key in values}
     assert listed(counts) == sorted(listed(counts), reverse=True)
     rows = range(len(values))
@@ -393,3 +393,21 @@ def test_columns_of_type_null(column):
     assert keys.type == pa.null() and counts.to_pylist() == [3] * (len(column) > 0)
     assert roost.factorize(column)[0].to_pylist() == [-1] * len(column)
     assert roost.value_counts(column)[1].to_pylist() == counts.to_pylist()
+
+
+def test_names_are_those_of_polars():
+    """A column without a name is "" there; counts have the names that value_counts gives them."""
+    values, keys = [3, 1, 3], np.array([1, 1, 2])
+    for name in ("v", ""):
+        column = pl.Series(name, values)
+        for normalize in (False, True):
+            theirs = column.value_counts(sort=True, normalize=normalize)
+            ours = roost.value_counts(column, normalize=normalize)
+            assert [one.name for one in ours] == theirs.columns
+            assert all(one.equals(theirs[one.name]) for one in ours)
+            counts = roost.value_counts(pd.Series(values), normalize=normalize)[1]
+            assert counts.name == pd.Series(values).value_counts(normalize=normalize).name
+        g, found = roost.group_by(keys), roost.Map(column.unique(), column.unique()).find(column)
+        results = [g.sum(column), g.first(column), g.shift(column), g.cumsum(column), g.rank(column), found]
+        results += [g.transform("max", column), roost.isin(column, column), roost.unique(column)]
+        assert {one.name for one in results} == {(column + column).name} == {name}
