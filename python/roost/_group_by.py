@@ -245,7 +245,7 @@ class GroupBy:
 
     def __init__(self, keys, frame=None, skipna=False):
         self._n, self._kind, self._library, self._model = keys.n, keys.kind, keys.library, keys.model
-        self._frame, self._kept, self._given, self._skipna = frame, keys.kept, keys.given, skipna
+        vars(self)["_frame"], self._kept, self._given, self._skipna = frame, keys.kept, keys.given, skipna
         self._kind.keep()
         self._of_texts = isinstance(keys, StringKeys)
         self._groups = keys.grouped() if hasattr(keys, "grouped") else None
@@ -255,6 +255,17 @@ class GroupBy:
         self._known, self._lock = {}, threading.Lock()  # the same of `g["v"]`
         if self._of_texts and (self._kind.frames or isinstance(keys.texts.source, np.ndarray)):
             self._read_keys()  # the array may change
+
+    @property
+    def _frame(self):
+        """The frame that the keys came from; None: of none."""
+        frame = vars(self)["_frame"]
+        if frame is not None and len(frame) != self._given:
+            raise ValueError(
+                f"roost.GroupBy: the frame had {plural(self._given, 'row')} when it was grouped, and has "
+                f"{len(frame)} now; call group_by again"
+            )
+        return frame
 
     def _read_keys(self):
         """The distinct keys, as their kind has them, and as users get them."""

@@ -319,7 +319,7 @@ def test_arrays():
     assert g.shift(top).tolist() == [None, None, 2**63 - 1, 1, 2**53 + 1]
     for n in (10**30, -(10**30), 2**63 - 1):
         assert g.shift(top, n=n).mask.all()
-    assert g.shift(top, n=0).tolist() == top.tolist() and not np.ma.isMA(g.shift(top, n=0))
+    assert g.shift(top, n=0).tolist() == top.tolist()
     masked = np.ma.MaskedArray([1, 2, 3, 4, 5], [0, 0, 1, 0, 1])
     assert g.ffill(masked).tolist() == [1, 2, 1, 4, 2] and g.bfill(masked).tolist() == [1, 2, 4, 4, None]
     assert g.shift(masked).tolist() == [None, None, 1, None, 2]
@@ -542,3 +542,32 @@ def test_labels_of_the_axis_of_columns_are_those_of_pandas():
         assert type(g.head(1).columns) is type(frame.columns)
     other = base.rename_axis(columns="other")
     assert roost.merge(base.rename_axis(columns="axis"), other, on="k").columns.name is None
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_frames_that_got_more_or_fewer_rows_are_refused():
+    def longer(frame):
+        frame.loc[9] = [1, 4.0, "z"]
+
+    def shorter(frame):
+        frame.drop(index=frame.index[0], inplace=True)
+
+    calls = [
+        lambda g: g.sum("v"), lambda g: g["v"].sum(), lambda g: g.agg(t=("t", "first")), lambda g: g.head(1),
+        lambda g: g.tail(1), lambda g: g.cumcount(), lambda g: g.transform("count"), lambda g: list(g),
+        lambda g: g["v"].transform("sum"), lambda g: g["t"].shift(1), lambda g: g.ffill("t"),
+        lambda g: g[["v"]].cumsum(), lambda g: pickle.dumps(g), lambda g: g.agg({"v": "max"}),
+    ]  # fmt: skip
+    data = {"k": [1, 1, 2], "v": [1.5, 2, 3], "t": ["a", "b", "c"]}
+    kinds = [(pd.DataFrame, longer, 4), (pd.DataFrame, shorter, 2)]
+    kinds += [(pl.DataFrame, lambda frame: frame.extend(frame.clone()), 6)]
+    for made, change, n in kinds:
+        for call in calls:
+            frame = made(data)
+            g = roost.group_by(frame, "k")
+            change(frame)
+            with pytest.raises(
+                ValueError, match=f"^roost.GroupBy: .* had 3 rows .* has {n} now; call group_by again$"
+            ):
+                call(g)
+            assert sorted(listed(g.size())) == [1, 2]
