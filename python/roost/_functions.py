@@ -170,7 +170,10 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
         numbers, codes = codes, x.library.output(x.given, rows)[0]
         codes[:] = -1
         codes[x.kept] = numbers
-    return beside(given, codes), x.kind.result(uniques, x.library, x.model)
+    uniques = x.kind.result(uniques, x.library, x.model)
+    if use_na_sentinel and isinstance(uniques, np.ma.MaskedArray):  # of which none is null
+        uniques = np.ma.getdata(uniques)
+    return beside(given, codes), uniques
 
 
 def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):

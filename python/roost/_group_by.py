@@ -13,6 +13,7 @@ from ._arrays.arrow import DeviceColumn, pack_bits
 from ._arrays.exact import plural, shown, whole_floats
 from ._arrays.frames import (
     Device,
+    MaskedModel,
     Pandas,
     Rows,
     beside_keys,
@@ -21,6 +22,7 @@ from ._arrays.frames import (
     expect_no_own_order,
     frames_of,
     frames_of_column,
+    has_nulls,
     in_utc,
     is_there,
     like_axis,
@@ -66,14 +68,15 @@ class _Values:
     """A column of values. C++ combines `array`, of type `dtype`; None: only its rows can be picked. `given`:
     the type of the values; `there`: numpy bools, or None. `ranked`: the rows of the values that the numbers
     in `array` stand for, in their order. `kept`: the rows of the `column` that are here; None: all. `zone`:
-    that of instants, which `array` has in UTC."""
+    that of instants, which `array` has in UTC. `nullable`: whether they are of a type that has nulls."""
 
     __slots__ = ("column", "array", "library", "dtype", "given", "there", "ranked", "kept", "zone", "scale")
+    __slots__ += ("nullable",)
 
     def __init__(self, column, zone=None):
         self.column, self.array, self.library, self.there = column, column.array, column.library, column.there
         self.dtype = self.given = self.ranked = self.kept = None
-        self.zone, self.scale = zone, scale_of(column.unit)
+        self.zone, self.scale, self.nullable = zone, scale_of(column.unit), has_nulls(column.given)
         if self.array is None or column.unit or isinstance(self.array, Texts):
             return
         dtype = numpy_dtype(self.array)
@@ -107,6 +110,7 @@ class _Values:
 
     def skip_nans(self):
         if self.dtype is not None and self.dtype.kind == "f":
+            self.nullable = self.nullable or self.library is NUMPY  # results of others stay where they are
             has = self.library.to_numpy(self.array == self.array)
             if not has.all():
                 self.there = has if self.there is None else has & self.there
@@ -167,6 +171,7 @@ class _DeviceValues(_Values):
     def __init__(self, column):
         self.column, self.library = column, column.library
         self.ranked = self.zone = self.scale = None
+        self.nullable = False  # those with nulls are columns
         self.array, self.there = column.values()
         counted = column.is_number or column.type[0] in "tuUzZvw"
         self.dtype = self.given = numpy_dtype(self.array) if counted else None
@@ -221,8 +226,11 @@ class GroupBy:
     `sum` also decimals and durations, and `mean` durations.
 
     Null values are skipped: those of numpy masked arrays, of nullable columns of pandas, Arrow and polars,
-    and NaT. If a key has no value, its result is null, in a numpy masked array or as NaT. If the values have
-    no nulls, results are plain arrays. Values that are columns of pandas, polars or pyarrow give columns of
+    and NaT. If a key has no value, its result is null, in a numpy masked array or as NaT. The types of
+    results depend on those of the values alone: of a masked array they are masked arrays (but counts are
+    not), whether any value is masked or not, and so are results of `skipna` for floats of numpy, of `dropna`
+    for rows, of `shift`, and of `rank` for floats of numpy and dates. Others are plain arrays, unless one of
+    torch, CuPy or jax would have a null. Values that are columns of pandas, polars or pyarrow give columns of
     their library, with their name and its nulls, unless the keys are tensors. For Arrow columns in device
     memory, results with nulls are such columns, too. NaN is a value, unless `group_by` skips it: sums, means,
     extremes, medians and quantiles of values with a NaN are NaN. No integer, decimal or date is rounded:
@@ -243,9 +251,12 @@ class GroupBy:
     other calls group the rows, unless they are already grouped.
     """
 
+    _drops = False  # whether rows may be left out, so that results for rows may be null
+
     def __init__(self, keys, frame=None, skipna=False):
         self._n, self._kind, self._library, self._model = keys.n, keys.kind, keys.library, keys.model
-        vars(self)["_frame"], self._kept, self._given, self._skipna = frame, keys.kept, keys.given, skipna
+        vars(self)["_frame"], self._kept, self._given = frame, keys.kept, keys.given
+        self._skipna = skipna
         self._kind.keep()
         self._of_texts = isinstance(keys, StringKeys)
         self._groups = keys.grouped() if hasattr(keys, "grouped") else None
@@ -281,7 +292,8 @@ class GroupBy:
             rows = rows if self._kept is None else self._library.rows(self._kept, rows)
             return rows, self._kind.result(rows, self._library)
         if self._of_texts:
-            return None, self._kind.of_rows(self._groups.first_rows(place, True))
+            made = self._kind.of_rows(self._groups.first_rows(place, True))
+            return None, self._model.like(made) if self._model is MaskedModel else made
         keys = self._kind.decode(self._groups.keys(place), self._library)
         return keys, self._kind.result(keys, self._library, self._model)
 
@@ -368,7 +380,7 @@ class GroupBy:
                 "roost.GroupBy: keys that were changed so that two are equal; pickle a new GroupBy"
             )
         kept = None if self._kept is None else self._to_numpy(self._kept)
-        state = {"_frame": self._frame, "_given": self._given, "_skipna": self._skipna}
+        state = {"_frame": self._frame, "_given": self._given, "_skipna": self._skipna, "_drops": self._drops}
         return _again, (keys, kept, state | {"_columns": self._columns, "_alone": self._alone})
 
     def _keys_at(self, groups):
@@ -443,7 +455,7 @@ class GroupBy:
     def var(self, *values, ddof=1):
         """Variances, as float64: the sum of squared deviations from the mean, divided by n - ddof.
 
-        NaN for keys with at most ddof values; null if there are nulls.
+        NaN for keys with at most ddof values; null if the values are of a type that has nulls.
         """
         return self._all("var", values, whole_number(ddof, "roost.GroupBy.var", "ddof"))
 
@@ -489,7 +501,8 @@ class GroupBy:
     def corr(self, x, y):
         """Pearson's correlation of two columns, as float64, over the rows in which both have values.
 
-        NaN for keys with fewer than two such rows, or null if there are nulls; NaN if one column is constant.
+        NaN for keys with fewer than two such rows, or null if a column is of a type that has nulls; NaN if
+        one column is constant.
         """
         return self._result("corr", (x, y), None)
 
@@ -539,7 +552,9 @@ class GroupBy:
             if frames is not None:
                 made = self._column(frames, how, *asked, "transform")
                 return like_rows(take_or_null(made, groups), given)
-            return self._repeated(*self._as_array(*self._made(*asked)), groups)
+            by, taken, q = asked[0], [self._taken(column, asked[0]) for column in asked[1]], asked[2]
+            nulls = _may_be_null(by, taken)
+            return self._repeated(*self._as_array(*self._made(by, taken, q, nulls)), groups, nulls)
 
         if not values and (how == "size" or (how == "count" and self._columns is None)):
             return make()
@@ -561,7 +576,7 @@ class GroupBy:
             else:
                 sums = _whole([lists.running_sums(digits, there) for digits in _digits(array, taken.scale)])
                 found, _ = _of_whole(sums, taken, there, "cumsum")
-            return self._of_rows(found, there, given, taken.scale)
+            return self._of_rows(found, there, given, taken.nullable, taken.scale)
 
         return self._each("cumsum", values, make)
 
@@ -594,7 +609,9 @@ class GroupBy:
             taken.skip_nans()
             taken.number()
             array = taken.library.to_numpy(taken.array)
-            return self._of_rows(lists.ranks(array, taken.there, method, ascending), taken.there, given)
+            ranks = lists.ranks(array, taken.there, method, ascending)
+            nullable = taken.nullable or (taken.given is not None and taken.given.kind in "mM")
+            return self._of_rows(ranks, taken.there, given, nullable)
 
         return self._each("rank", values, make)
 
@@ -607,7 +624,7 @@ class GroupBy:
             values, n = (), values[0]
         rows = self._lists("shift").shifted(integer(n, "roost.GroupBy.shift", "n"))
         return self._each(
-            "shift", values, lambda given: self._at_rows(self._taken(given, "shift"), rows, given)
+            "shift", values, lambda given: self._at_rows(self._taken(given, "shift"), rows, given, True)
         )
 
     def ffill(self, *values):
@@ -802,7 +819,8 @@ class GroupBy:
         given = columns[0].given_column()
         frames = self._frames_of(given)
         if frames is None or (how == "quantile" and np.ndim(option)):
-            return self._finished(*self._made(how, columns, option))
+            nulls = _may_be_null(how, columns)
+            return self._finished(*self._made(how, columns, option, nulls), nulls)
         made = self._column(frames, "a result", how, columns, option)
         return frames.named(made, None if how in _PAIRS else given)
 
@@ -874,9 +892,9 @@ class GroupBy:
             return found[0] if len(found) == 1 else tuple(found)
         return like_rows(frames_of(self._frame).frame(self._columns, found), self._frame)
 
-    def _of_rows(self, found, there, given, scale=None):
+    def _of_rows(self, found, there, given, nullable=False, scale=None):
         """Numbers for the rows that have a key, and which are not null, as results for the rows of a column,
-        an array or a frame. `scale`: that of decimals."""
+        an array or a frame. `nullable`: whether they may be null; `scale`: that of decimals."""
         if self._kept is not None:
             kept, numbers, has = self._to_numpy(self._kept), found, True if there is None else there
             found, there = np.zeros(self._given, numbers.dtype), np.zeros(self._given, np.bool_)
@@ -888,9 +906,10 @@ class GroupBy:
             made = made.result(found, there, given if frames else None, scale=scale)
             return like_rows(made, given)
         home = self._library
-        return self._finished(home.of_numpy(found) if home.has(found.dtype) else found, there)
+        found = home.of_numpy(found) if home.has(found.dtype) else found
+        return self._finished(found, there, nullable or self._drops)
 
-    def _repeated(self, found, there, groups):
+    def _repeated(self, found, there, groups, nullable):
         """Results by key, arrays, for rows of these groups; negative ones are nulls."""
         library = NUMPY if isinstance(found, np.ndarray) else self._library
         if not len(found):
@@ -898,10 +917,12 @@ class GroupBy:
         has = groups >= 0
         if there is not None:
             has[has] = self._to_numpy(there)[groups[has]]
-        return self._finished(self._rows_of(found, library, groups), None if has.all() else has)
+        found = self._rows_of(found, library, groups)
+        return self._finished(found, None if has.all() else has, nullable or self._drops)
 
-    def _at_rows(self, values, rows, given):
-        """The values of these of the rows that have a key, -1 for nulls, as results for all rows."""
+    def _at_rows(self, values, rows, given, nullable=False):
+        """The values of these of the rows that have a key, -1 for nulls, as results for all rows.
+        `nullable`: whether there may be such."""
         has = rows >= 0
         if values.there is not None:
             has[has] = values.there[rows[has]]
@@ -910,7 +931,8 @@ class GroupBy:
         rows = self._for_all_rows(rows)
         if frames_of_column(given) is not None:
             return like_rows(take_or_null(given, rows), given)
-        return self._finished(_Picked(values, rows, None if has.all() else has), None)
+        picked = _Picked(values, rows, None if has.all() else has)
+        return self._finished(picked, None, nullable or values.nullable or self._drops)
 
     def _filled(self, how, values):
         lists = self._lists(how)
@@ -993,15 +1015,18 @@ class GroupBy:
         """The number of rows of each key, as an array."""
         return self._library.adopt(self._groups.counts(self._library.place()), INT64)
 
-    def _finished(self, found, there):
-        """A result as an array: with nulls it is a numpy masked array."""
+    def _finished(self, found, there, nullable):
+        """A result as an array. If it may have nulls, it is a numpy masked array, whether it has any or not;
+        dates have NaT, and objects None."""
+        masks_objects = isinstance(found, _Picked) and found.values.nullable
         found, there = self._as_array(found, there)
-        if there is None:
+        if there is None and not nullable:
             return found
-        if isinstance(found, np.ndarray) and found.dtype.kind in "mM":
-            found[~there] = "NaT"
+        found = self._to_numpy(found)
+        missing = np.zeros(len(found), np.bool_) if there is None else ~self._to_numpy(there)
+        if found.dtype.kind in "mM" or (found.dtype.kind == "O" and not masks_objects):
+            found[missing] = None
             return found
-        found, missing = self._to_numpy(found), ~self._to_numpy(there)
         return np.ma.MaskedArray(
             found, np.broadcast_to(missing.reshape(-1, *[1] * (found.ndim - 1)), found.shape)
         )
@@ -1282,10 +1307,13 @@ def group_by(keys, by=None, *, dropna=False, skipna=None):
     what = "roost.group_by"
     keys = of_capsules(keys)
     chosen = keys if by is None else columns_named(keys, by, what, "by")
-    encoded = encode_columns(chosen, what, drops=flag(dropna, what, "dropna"))
+    dropna = flag(dropna, what, "dropna")
+    encoded = encode_columns(chosen, what, drops=dropna)
     check_rows(encoded.n, INT64, what)
     skips = encoded.kind.frames is Pandas if skipna is None else flag(skipna, what, "skipna")
-    return GroupBy(encoded, None if encoded.kind.frames is None else keys, skips)
+    made = GroupBy(encoded, None if encoded.kind.frames is None else keys, skips)
+    made._drops = dropna
+    return made
 
 
 def _again(keys, kept, state):
@@ -1293,6 +1321,11 @@ def _again(keys, kept, state):
     made = group_by(keys, skipna=state["_skipna"])
     vars(made).update(state, _kept=None if kept is None else made._library.of_numpy(kept))
     return made
+
+
+def _may_be_null(how, columns):
+    """Whether results for _Values may be null, by their types."""
+    return how not in ("count", "nunique") and any(values.nullable for values in columns)
 
 
 def _digits(array, scale):

@@ -1891,7 +1891,7 @@ def rows_of_groups(w):
     by, made = pick(rng, OF_KIND[kind]), _frame_of(keys, column)
     form = pick(rng, ["array", *["frame", "column"] * (made is not None)])
     w.doing(
-        f"{how} ({away}, {method}, {by}) of {n} values, {kind} as {spelling}, of {keys.max() + 1} keys, {form}"
+        f"{how} ({away}, {method}, {by}) of {n} values, {kind} as {spelling}, {keys.max() + 1} keys, {form}"
     )
     if how == "transform":
         results = wrapped(expected(keys.tolist(), values, by), kind, by)

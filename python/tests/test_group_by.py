@@ -4,6 +4,7 @@ import datetime
 import decimal
 import pathlib
 import numbers
+import pickle
 import re
 import threading
 
@@ -706,3 +707,67 @@ def test_as_pandas_has_it():
         expected = getattr(theirs, how)()
         assert np.array_equal(g.keys[order], expected.index)
         assert np.allclose(found[order], expected.to_numpy())
+
+
+def test_types_of_results_depend_on_types_alone():
+    """Whether a mask hides a value, a value is NaN, or a row has no key, does not matter."""
+
+    def kinds(results):
+        kinds = {(type(found), found.dtype) for found in results}
+        assert len(kinds) == 1, kinds
+        return kinds.pop()[0]
+
+    keys, values = np.array([1, 1, 2]), np.array([1.5, 2, 3])
+    masks = [
+        np.ma.array(values),
+        *(np.ma.array(values, mask=m) for m in ([0, 0, 0], [1, 0, 0], [0, 0, 1], [1, 1, 1])),
+    ]
+    g = roost.group_by(keys)
+    hows = "sum product mean min max any all first last var std median quantile mode".split()
+    for how in hows:
+        call = getattr(g, how)
+        assert (
+            kinds([call(x) for x in masks])
+            is kinds([g.transform(how, x) for x in masks])
+            is np.ma.MaskedArray
+        )
+        assert kinds([call(x) for x in (values, np.array([np.nan, 1, 2]))]) is np.ndarray
+        assert kinds([g.transform(how, x) for x in (values, np.array([np.nan, 1, 2]))]) is np.ndarray
+    for call in (g.cumsum, g.rank, g.shift, g.ffill, g.bfill):
+        assert kinds(map(call, masks)) is np.ma.MaskedArray
+    for how in ("count", "nunique"):
+        assert kinds(getattr(g, how)(x) for x in masks) is np.ndarray
+    of_objects = [np.array(x, object) for x in (["a", "b", "c"], [None, "b", "c"], [None] * 3)]
+    for how in ("first", "shift", "ffill"):
+        assert kinds(getattr(g, how)(x) for x in of_objects) is np.ndarray
+    assert dict(zip(g.keys.tolist(), g.first(of_objects[1]))) == {1: None, 2: "c"}
+
+    with_nan = [values, np.array([1, np.nan, np.nan]), np.full(3, np.nan)]
+    skipping = roost.group_by(keys, skipna=True)
+    assert kinds(map(skipping.sum, with_nan)) is kinds(map(g.rank, with_nan)) is np.ma.MaskedArray
+    assert kinds(map(skipping.cumsum, with_nan)) is np.ma.MaskedArray
+    dates = [np.array(x, "M8[D]") for x in (["2026-01-01"] * 3, ["2026-01-01", "NaT", "NaT"])]
+    assert kinds(g.rank(x, method="min") for x in dates) is np.ma.MaskedArray
+    assert kinds(map(g.shift, dates)) is kinds(map(g.max, dates)) is np.ndarray
+    numbers = np.arange(3)
+    assert kinds(g.shift(numbers, n=n) for n in (-5, 0, 1)) is np.ma.MaskedArray
+    dropping = [roost.group_by(k, dropna=True) for k in (np.array([1.0, 1, 2]), np.array([1, np.nan, 2]))]
+    for call in (lambda d: d.cumcount(), lambda d: d.transform("sum", numbers), lambda d: d.cumsum(numbers)):
+        assert kinds(map(call, dropping)) is np.ma.MaskedArray
+    assert kinds(pickle.loads(pickle.dumps(d)).cumcount() for d in dropping) is np.ma.MaskedArray
+    assert kinds(d.sum(numbers) for d in dropping) is np.ndarray
+
+    for masked in (masks, [np.ma.array(["a", "b", "a"], mask=m) for m in ([0, 0, 0], [0, 1, 0])]):
+        assert kinds(map(roost.unique, masked)) is kinds(roost.unique(x, sorted=True) for x in masked)
+        assert (
+            kinds(map(roost.unique, masked))
+            is kinds(roost.group_by(x).keys for x in masked)
+            is np.ma.MaskedArray
+        )
+        assert kinds(roost.value_counts(x)[0] for x in masked) is np.ma.MaskedArray
+        assert kinds(roost.drop_duplicates(x) for x in masked) is np.ma.MaskedArray
+        assert kinds(roost.Set(x).keys() for x in masked) is np.ma.MaskedArray
+        assert kinds(pickle.loads(pickle.dumps(roost.Map(x, np.arange(len(x))))).keys() for x in masked)
+        assert kinds(roost.unique((x, np.arange(len(x))))[0] for x in masked) is np.ma.MaskedArray
+        assert kinds(roost.factorize(x)[1] for x in masked) is np.ndarray  # nulls are left out
+        assert kinds(roost.factorize(x, use_na_sentinel=False)[1] for x in masked) is np.ma.MaskedArray

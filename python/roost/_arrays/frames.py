@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from .arrow import DeviceColumn, DeviceTable, take_device
-from .exact import advice_on, convert
+from .exact import advice_on, convert, has_mask
 
 
 def _listed(values, there):
@@ -661,6 +661,13 @@ class Model:
         return _beside(self.frames, values, self, name, False)
 
 
+class MaskedModel:
+    """The same of a masked array: its values are one, too, whether one of them is masked or not."""
+
+    like = staticmethod(lambda values: np.ma.MaskedArray(values, False))
+    beside = staticmethod(lambda values, name=None: values)
+
+
 def _library_of(x):
     """Pandas, Polars or Arrow for a column or a frame; None for anything else, and on a device."""
     return _fitting(x, _FRAMES + _COLUMNS, _libraries)
@@ -672,8 +679,11 @@ def _first_of(x):
 
 
 def model_of(x):
-    """The Model of keys: of a column or frame, or of the first column of a tuple; None for others."""
+    """The Model of keys: of a column, a frame or a masked array, or of the first one of a tuple; None for
+    others."""
     x = _first_of(x)
+    if has_mask(x):
+        return MaskedModel
     frames = _library_of(x)
     return None if frames is None else Model(frames, x)
 
@@ -734,6 +744,13 @@ def is_there(x):
     if frames is Polars:
         return x.is_not_null().to_numpy()
     return np.asarray(decoded(x).is_valid(), np.bool_) if frames is Arrow else None
+
+
+def has_nulls(x):
+    """Whether a column or an array is of a type that has nulls, if it has any or not."""
+    if frames_of_column(x) is Pandas:
+        return not isinstance(x.dtype, np.dtype) or x.dtype.kind == "O"
+    return frames_of_column(x) in (Polars, Arrow) or has_mask(x)
 
 
 def in_utc(x):

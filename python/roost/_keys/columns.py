@@ -23,14 +23,15 @@ class Column:
     bit for each row, as in Arrow's bitmaps: the least significant first, 1 for a value. What lies at a null
     is defined, and has no meaning. `given`: what it was made of. `direct`: whether `array` has the values of
     `given` as they are, rather than what its numbers or encodings stand for. `unit`: what the numbers of
-    `array` mean beyond its type; columns of two units are never equal.
+    `array` mean beyond its type; columns of two units are never equal. `masked`: whether it was made of an
+    array with a mask, as results will be, too.
     """
 
-    __slots__ = ("array", "library", "valid", "given", "name", "direct", "unit")
+    __slots__ = ("array", "library", "valid", "given", "name", "direct", "unit", "masked")
 
     def __init__(self, array, library, valid, given, direct=True, unit=None):
         self.array, self.library, self.valid, self.given = array, library, valid, given
-        self.direct, self.unit, self.name = direct, unit, None
+        self.direct, self.unit, self.name, self.masked = direct, unit, None, has_mask(given)
 
     def __len__(self):
         return len(self.given) if self.array is None else self.array.shape[0]
@@ -85,7 +86,7 @@ class Column:
         else:
             array = self.library.rows(self.array, rows)
         at = Column(array, self.library, valid, given, self.direct, self.unit)
-        at.name = self.name
+        at.name, at.masked = self.name, self.masked
         return at
 
     def values(self, rows):

@@ -500,9 +500,9 @@ class _Decoded:
     def array(self):
         """As an array for users."""
         array = objects_at(self.column.given, self.rows) if self.column.unit else self._array()
-        if self.there is None or self.there.all():
+        if not self.column.masked and (self.there is None or self.there.all()):
             return array
-        return np.ma.MaskedArray(array, ~self.there)
+        return np.ma.MaskedArray(array, False if self.there is None else ~self.there)
 
     def python(self):
         """As a list of values of Python, of which None are nulls."""

@@ -220,7 +220,9 @@ class StringKind(ArrayKind):
             self.column.given = shallow_copy(self.column.given)
 
     def result(self, keys, library, model=None):
-        return keys if self.column is None else self.of_rows(keys)
+        if self.column is not None:
+            return self.of_rows(keys)
+        return keys if model is None else model.like(keys)
 
 
 class TextRows:
