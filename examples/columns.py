@@ -25,6 +25,9 @@ first, second = roost.unique(arrays)             # [1 2] and [0.5 0.5]
 stocked = roost.Map(stock[["shop", "day"]], stock["stock"])
 found = stocked.find(sales[["shop", "day"]], missing=-1)  # [20 30 -1 -1 -1 20]
 print(stocked["York", 1], ("Bath", None) in stocked)  # 30 False
+trip = roost.Map(pandas.Series(["to sea", None], index=[1, 2], name="trip"))
+trips = trip.find(sales["day"])                  # a Series of four texts, and nulls
+print(trip[1], trip[2], trip.get(9, "?"))        # to sea None ?
 
 print(distinct, sold, left, sep="\n")
 assert len(distinct) == len(sold) == 5 and list(distinct["day"][:2]) == [1, 2]
@@ -35,3 +38,6 @@ assert left["stock"].isna().sum() == 3 and rows.tolist() == [0, 1, 5]
 assert len(roost.group_by(sales, ["shop", "day"], dropna=True)) == 3
 assert sorted(first.tolist()) == [1, 2] and second.tolist() == [0.5, 0.5]
 assert found.tolist() == [20, 30, -1, -1, -1, 20]
+assert trip[1] == "to sea" and trip[2] is None and trip.get(9, "?") == "?"
+assert trips.isna().tolist() == [False] * 3 + [True, True, False]
+assert trip.find([2, 9], missing="?").isna().tolist() == [True, False]

@@ -1369,7 +1369,7 @@ def with_nulls(rng, n, at):
 
 
 def _nulls_among(keys):
-    if isinstance(keys, np.ndarray):
+    if isinstance(keys, np.ma.MaskedArray) or (isinstance(keys, np.ndarray) and keys.dtype != object):
         return len(keys), int(np.ma.count_masked(keys))
     return len(keys), int(pd.isna(np.array([*listed(keys), None], object)[:-1]).sum())
 
@@ -1406,6 +1406,8 @@ def nulls(w):
                 lambda: sum(listed(roost.MultiMap(column, ones).count(column))),
                 sum(map(rows.count, rows)),
             ),
+            "values": (lambda: _nulls_among(roost.Map(np.arange(n), column).values()), (n, copies)),
+            "values of several": (lambda: _nulls_among(roost.MultiMap(ones, column)[1]), (n, copies)),
         }
         for what, (call, wanted) in answers.items():
             w.doing(f"{what} of {name} {column!r}".replace("\n", " ")[:300])
@@ -1413,8 +1415,6 @@ def nulls(w):
             if not (is_refusal(got) and name.startswith(("objects", "numbers and", "list"))):
                 expect(what, got, wanted)
         calls = {
-            "values": lambda: roost.Map(np.arange(n), column),
-            "values of several": lambda: roost.MultiMap(np.arange(n), column),
             "insert": lambda: roost.ConcurrentMap("int64", "int64").insert(column, 1),
             "inserted values": lambda: roost.ConcurrentMap("int64", "float64").insert(np.arange(n), column),
             "partition": lambda: roost.partition(column, 2),
@@ -1936,6 +1936,43 @@ def rows_of_groups(w):
         for key, mine in groups:
             assert mine.tolist() == rows.pop(key), f"rows of {key}"
         assert not rows, "keys without rows"
+    except AssertionError as error:
+        raise Wrong(f"{w.now}: {str(error)[:300]}") from None
+
+
+@operation(4)
+def maps_of_columns(w):
+    """Maps of columns of every library, with nulls, as dicts."""
+    rng = w.rng
+    if w.device != "cpu":
+        return
+    kind, spelling, values, column, keys = random_values(rng, 20_000)
+    if column is None:
+        return
+    first, of_key = {}, {}
+    for key, value in zip(keys.tolist(), values):
+        first.setdefault(key, value)
+        of_key.setdefault(key, []).append(value)
+    asked = rng.integers(0, keys.max() + 1 + len(first) // 4, int(rng.integers(1, 2000)))
+    known = asked[np.isin(asked, keys)]
+    copied = pick(rng, [copy.copy, lambda table: pickle.loads(pickle.dumps(table)), lambda table: table])
+    w.doing(f"a map of {len(values)} values, {kind} as {spelling}, of {len(first)} keys")
+    table, several = copied(roost.Map(keys, column)), copied(roost.MultiMap(keys, column))
+    asks = pick(rng, [np.array, list, pd.Series, pl.Series, pa.array] if pl and pa else [np.array, list])
+    default = pick(rng, [value for value in VALUES[kind] if value is not None])
+    found = attempt("find", lambda: table.find(asks(asked), missing=default))
+    try:
+        assert table.valid() and len(table) == len(first) and len(several) == len(values)
+        assert np.array_equal(table.contains(asked), np.isin(asked, keys))
+        if not is_refusal(found):
+            same(plain(found), [first.get(key, default) for key in asked.tolist()], kind)
+        if len(known):
+            same(plain(table[asks(known)]), [first[key] for key in known.tolist()], kind)
+            found = several.find(asks(known[:3]))[1]
+            same(plain(found), [value for key in known[:3].tolist() for value in of_key[key]], kind)
+            same(plain(several[known[0]]), of_key[known[0].item()], kind)
+        got_keys, got = table.items()
+        same(plain(got), [first.pop(key) for key in got_keys.tolist()], kind)
     except AssertionError as error:
         raise Wrong(f"{w.now}: {str(error)[:300]}") from None
 

@@ -97,7 +97,7 @@ def test_a_dict_is_a_map():
         (lambda: roost.Map([1]), "roost.Map: no values; "),
         (lambda: roost.Map({1: 2}, [3]), "roost.Map: a dict; "),
         (lambda: roost.Map({"a": 2, 1: 3}), "int and str"),
-        (lambda: roost.Map({1: "a"}), "values of type <U1"),
+        (lambda: roost.Map({1: "a", 2: 3}), "int and str"),
     ):
         with pytest.raises(TypeError, match=words):
             call()
@@ -335,7 +335,9 @@ def test_concurrent_map_grows_and_sums(on):
         (lambda: roost.Map([1, 2], [1]), ValueError, "2 keys but 1 value;"),
         (lambda: roost.Map(["a", 1], [1, 2]), TypeError, "int and str"),
         (lambda: roost.ConcurrentMap("U1"), TypeError, "factorize makes numbers of strings"),
-        (lambda: roost.Map([1], ["a"]), TypeError, "values of type.*factorize makes numbers of strings"),
+        (lambda: roost.Map([1], ["a", "b"]), ValueError, "1 key but 2 values;"),
+        (lambda: roost.Map([1], 5), TypeError, "values of type int64 and shape"),
+        (lambda: roost.ConcurrentMap("i8", str), TypeError, "no fixed size; build a roost.Map"),
         (lambda: roost.Map(5, [1]), ValueError, "single value"),
         (lambda: roost.Map([1], [1]).find(np.array([1.0])), TypeError, "convert"),
         (lambda: roost.Map(np.array([1], "i4"), [1]).find(np.array([1])), TypeError, "convert"),

@@ -108,6 +108,8 @@ class Pandas:
         rows, missing = rows.numbers, rows.missing is not None
         if missing and isinstance(column.dtype, pandas.SparseDtype):  # which would make floats of integers
             values = values.to_dense()
+        elif missing and getattr(getattr(column.dtype, "subtype", None), "kind", "f") in "iu":  # intervals
+            values = values.astype(object)  # whose ends would become floats, too
         if missing and isinstance(values, np.ndarray):
             if not _float_has(values[rows[rows >= 0]]):  # pandas would convert them to floats
                 values = pandas.array(values)
@@ -203,7 +205,7 @@ class Pandas:
     def made(values, x, name, aligned):
         """An array that was computed for a column or a frame, as a column beside it. `aligned`: with its
         index."""
-        values = _in_unit(values.astype(object) if values.dtype.kind == "S" else values, "s ms us ns")
+        values = _in_unit(values.astype(object) if values.dtype.kind in "ST" else values, "s ms us ns")
         index = getattr(x, "index", None) if aligned else None
         return sys.modules["pandas"].Series(values, index=index, name=name, copy=False)
 
@@ -214,6 +216,27 @@ class Pandas:
         return made
 
     part = staticmethod(lambda rows, start, count: rows.iloc[start : start + count])
+
+    @staticmethod
+    def kept(column):
+        """A column that does not change when the given one does, and whose rows are soon taken."""
+        pandas, array = sys.modules["pandas"], getattr(column, "array", column)
+        kept, name = getattr(array, "_pa_array", None), getattr(column, "name", None)
+        if kept is None and hasattr(column, "iloc"):
+            return column.reset_index(drop=True)
+        if kept is None:
+            return pandas.Series(column.copy(), name=name, dtype=column.dtype)
+        kept = Arrow.kept(kept)
+        if isinstance(column.dtype, pandas.ArrowDtype):
+            return _in_pandas(kept, name)
+        return pandas.Series(pandas.array(kept, dtype=column.dtype), name=name, copy=False)
+
+    @staticmethod
+    def one(value, column):
+        """A column of one value, of the type of another column, or of what is nearest to it."""
+        if value not in getattr(column.dtype, "categories", [value]):
+            raise ValueError
+        return sys.modules["pandas"].Series([value], dtype=column.dtype)
 
     @staticmethod
     def objects(column):
@@ -329,6 +352,8 @@ class Polars:
     numbers = staticmethod(lambda values, there, one, other: Polars.result(values, there, one))
     in_zone = staticmethod(lambda times, zone: times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone))
     pick = staticmethod(lambda x, rows: x[rows])
+    kept = staticmethod(lambda column: column.rechunk())
+    one = staticmethod(lambda value, column: sys.modules["polars"].Series([value], dtype=column.dtype))
 
     @staticmethod
     def categories(names):
@@ -502,6 +527,17 @@ class Arrow:
         return _in_chunks(Arrow.result(values, None, None), x)
 
     named = staticmethod(_in_chunks)
+    one = staticmethod(lambda value, column: sys.modules["pyarrow"].array([value], column.type))
+
+    @staticmethod
+    def kept(column):
+        """In one array if that has room for all, without runs, and views as large texts."""
+        pa, column = sys.modules["pyarrow"], decoded(column, False)
+        column = _large(column) if str(column.type) in ("string_view", "binary_view") else column
+        try:
+            return column.combine_chunks() if getattr(column, "num_chunks", 1) != 1 else column
+        except pa.ArrowInvalid:  # for dictionaries with nulls, or with too many values for one
+            return column
 
     @staticmethod
     def objects(column):
@@ -688,22 +724,28 @@ def model_of(x):
     return None if frames is None else Model(frames, x)
 
 
+_NONE = type(None)
+
+
 def _beside(frames, values, x, name, aligned):
     kind = values.dtype.kind
     spans = kind == "m" and np.datetime_data(values.dtype)[0] in ("Y", "M", "generic")
-    if values.ndim != 1 or kind not in "biufmMS" or spans:
+    texts = kind == "O" and set(map(type, values.flat)) in ({str}, {bytes}, {str, _NONE}, {bytes, _NONE})
+    if values.ndim != 1 or (kind not in "biufmMSTU" and not texts) or spans:
         return values  # rows, records and the like, which columns do not have
     try:
         return frames.made(values, x, name, aligned)
-    except OverflowError:  # for dates beyond the library's units
+    except (OverflowError, UnicodeError):  # for dates beyond the library's units, or half of a character
         return values
 
 
 def beside(x, values, name=None):
     """An array with a value for each row of an argument, as a column of its library, with its index; as it is
-    if the argument is of another library."""
+    if the argument is of another library. Columns stay of their own library."""
     x = _first_of(x)
     frames = _library_of(x)
+    if frames is Pandas and frames_of_column(values) is Pandas and hasattr(x, "index"):
+        values.index = x.index
     if frames is None or type(values) is not np.ndarray:
         return values
     return _beside(frames, values, x, name, True)

@@ -174,6 +174,11 @@ class ConcurrentMap(Changing):
         what = "roost.ConcurrentMap"
         key, value = numpy_type(key_dtype, what), numpy_type(value_dtype, what)
         self._kind = kind_of(np.empty(0, key), what)
+        if value.kind in "UOT":
+            raise TypeError(
+                f"{what}: texts or objects as values, which have no fixed size; build a roost.Map of them, "
+                "or keep them in a list, and their numbers here"
+            )
         if value.kind not in "biufmM" or value.itemsize > 8:
             raise TypeError(f"{what}: values of type {value}; give a type of numbers of at most 8 bytes")
         if self._kind.word_bytes > 8:

@@ -65,8 +65,8 @@ class Table:
 
     @property
     def nbytes(self):
-        """The memory of the table, in bytes."""
-        return self._table.bytes()
+        """The memory of the table, and of values beside it, in bytes; of objects that of their addresses."""
+        return self._table.bytes() + (self._values.nbytes if self._values is not None else 0)
 
     def valid(self):
         """Checks the table's invariants: looks up every key. For tests."""
@@ -193,11 +193,7 @@ class Keyed(Table):
         """What pickle stores for keys, as their kind has them, and values."""
         library, keys = self._library, self._kind.pickled(keys, self._library)
         keys = keys if self._model is None or type(keys) is not np.ndarray else self._model.like(keys)
-        return keys, *(library.pickled(array) for array in values)
-
-    def __setstate__(self, name):
-        """Gives values from a pickle or a copy the name of the column that they were."""
-        self._values.name = name
+        return keys, *(self._values.pickled(array, library) for array in values)
 
     def _keys(self):
         """The distinct keys, as their kind has them."""

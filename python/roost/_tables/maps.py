@@ -16,31 +16,36 @@ from .._arrays.types import INT64
 from .._keys.packing import encode_table
 from .._options import check_rows
 from .keyed import Keyed
-from .values import Values
+from .values import values_of
 
 
 class Mapping(Keyed):
     """What tables of keys and values have in common."""
 
-    def find(self, keys, missing=0):
+    _name = None  # of the column that the values were
+
+    def find(self, keys, missing=...):
         """The value of each key, `missing` for those that are absent.
 
         Parameters
         ----------
         keys : array of m keys, or several columns
         missing : a value
-            By default 0, which for dates is 1970-01-01, and for bytes is empty. If a stored value can be 0,
+            By default 0, which for dates is 1970-01-01, and for bytes and numpy's strings is empty. For
+            values that are objects None, and for columns of texts, decimals, lists, times of a zone and the
+            like a null, which None gives for other columns with nulls, too. If a stored value can be that,
             pass another value to recognise absent keys, or use `contains`; ``table[keys]`` raises KeyError.
 
         Returns
         -------
         array of m values
             For a column or frame of keys, a column of its library, in pandas with its index; its name is that
-            of the column of values.
+            of the column of values. Values that are a column beside the table give a column of their own
+            type.
         """
         what = f"roost.{type(self).__name__}.find"
         found = self._find(self._queries(keys, what), self._values.one(missing, what))
-        return beside(keys, found, self._values.name)
+        return beside(keys, found, self._name)
 
     def get(self, key, default=None):
         """The value of one key, or `default`. A key of several columns is a tuple; None is a null."""
@@ -51,17 +56,11 @@ class Mapping(Keyed):
         """The value of one key, or of each key of an array; KeyError if one is absent."""
         if self._is_one(key):
             return self._one_value(self._one_there(key))
-        found = self._find(self._all_there(key, "find() has a value for these"), self._values.one(0, ""))
-        return beside(key, found, self._values.name)
+        found = self._find(self._all_there(key, "find() has a value for these"), self._values.one(..., ""))
+        return beside(key, found, self._name)
 
     def _one_value(self, keys):
-        value, values = self._find(keys, self._values.one(0, ""))[0], self._values
-        keep = values.tail or self._records or getattr(values.dtype, "kind", "f") in "mM"
-        return value if keep else value.item()
-
-    @property
-    def _records(self):
-        return getattr(self._values.dtype, "names", None)
+        return self._values.python(self._find(keys, self._values.one(..., "")))
 
     def items(self):
         """Two arrays, all keys and all values, rather than pairs: unpack them before a loop.
@@ -85,7 +84,7 @@ class Mapping(Keyed):
         [('Bath', 2, 20), ('York', 1, 30)]
         """
         keys, values = self._items()
-        return self._given(keys), beside_keys(self._model, values, self._values.name)
+        return self._given(keys), beside_keys(self._model, values, self._name)
 
     def keys(self):
         """All keys, in the order of `items`."""
@@ -129,7 +128,8 @@ class Map(Mapping):
         pandas Series, whose index has the keys, or a frame of two columns, keys and values.
     values : array of n values
         Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes are stored in the table; of
-        larger values the map keeps a copy beside it.
+        larger values the map keeps a copy beside it. Also texts, objects, and any column of pandas, polars or
+        Arrow, with or without nulls: the map keeps the column beside the table, on the CPU.
 
     Notes
     -----
@@ -143,6 +143,9 @@ class Map(Mapping):
     array([ 2.5, -1. ])
     >>> prices[7]
     1.5
+    >>> names = roost.Map(numpy.array([7, 8]), ["pear", "fig"])
+    >>> names.find([8, 9]), names[7]
+    (array(['fig', None], dtype=object), 'pear')
     """
 
     def __init__(self, keys, values=None):
@@ -151,7 +154,8 @@ class Map(Mapping):
             keys, values = _pairs_of(keys, what)
         keys = encode_table(keys, what)
         self._kind, self._library, self._model = keys.kind, keys.library, keys.model
-        values = self._values = Values(values, keys, what)
+        values = self._values = values_of(values, keys, what)
+        self._name = values.name
         module, place = keys.library.module, keys.library.place()
         self._home = place
         if values.bytes is None:
@@ -162,7 +166,7 @@ class Map(Mapping):
             self._table = module.make_map(place, keys.words, values.take_words())
 
     def __reduce__(self):
-        return Map, self._pickled(*self._items()), self._values.name
+        return Map, self._pickled(*self._items()), {"_name": self._name}
 
 
 class Set(Keyed):
@@ -219,7 +223,8 @@ class MultiMap(Keyed):
         keys = encode_table(keys, what)
         self._kind, self._library, self._model = keys.kind, keys.library, keys.model
         library = keys.library
-        values = self._values = Values(values, keys, what)
+        values = self._values = values_of(values, keys, what)
+        self._name = values.name
         if values.size in (4, 8):
             words = values.take_words()
         else:
@@ -276,13 +281,13 @@ class MultiMap(Keyed):
 
     def _found(self, keys, values, library):
         """Values that C++ has found, in the library of the keys that were asked for."""
-        return beside_keys(model_of(keys), self._values.decode(values, library), self._values.name)
+        return beside_keys(model_of(keys), self._values.decode(values, library), self._name)
 
     def items(self):
         """Two arrays, the key of each pair and its value, with the values of a key together; otherwise as
         `Map.items`."""
         keys, values = self._items()
-        return self._given(keys), beside_keys(self._model, values, self._values.name)
+        return self._given(keys), beside_keys(self._model, values, self._name)
 
     def __reduce__(self):
-        return MultiMap, self._pickled(*self._items()), self._values.name
+        return MultiMap, self._pickled(*self._items()), {"_name": self._name}

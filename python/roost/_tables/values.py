@@ -2,30 +2,37 @@
 
 import numpy as np
 
-from .._arrays.exact import alike, convert, is_python, plural, shown, whole_floats
-from .._arrays.frames import name_of
+from .._arrays.exact import (
+    alike,
+    convert,
+    has_mask,
+    is_masked,
+    is_python,
+    plural,
+    shown,
+    under_mask,
+    whole_floats,
+)
+from .._arrays.frames import Device, Model, frames_of_column, is_there, name_of, of_capsules
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take_values
 from .._arrays.types import INT32, UINT8, numpy_dtype
+from .._keys import strings
 
 
 class Values:
     """Values as words, and back: values of 1 to 16 bytes are in the table, larger ones in an array beside
     it."""
 
-    def __init__(self, values, keys, what):
-        array, library = take_values(values, what)
+    def __init__(self, values, keys, what, taken=None):
+        array, library = take_values(values, what) if taken is None else taken
         same_device(keys.library, library, what)
         if not array.shape or (library is NUMPY and (array.dtype.hasobject or array.dtype.kind in "UT")):
             raise TypeError(
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass an array of "
                 "numbers, dates, fixed-size bytes or records; factorize makes numbers of strings"
             )
-        if array.shape[0] != keys.n:
-            raise ValueError(
-                f"{what}: {plural(keys.n, 'key')} but {plural(array.shape[0], 'value')}; give one value for "
-                "each key"
-            )
+        _expect_one_each(keys, array, what)
         self._set(numpy_dtype(array) or array.dtype, tuple(array.shape[1:]), library)
         self.given, self.name = array, name_of(values)
 
@@ -94,6 +101,21 @@ class Values:
             return library.adopt(words, self.dtype, self.tail)
         return self.finish(library.adopt(words, UINT8, (self.bytes,)), library)
 
+    def python(self, found):
+        """The one value that was found, as Python has it."""
+        value, dtype = found[0], self.dtype
+        keep = self.tail or getattr(dtype, "names", None) or getattr(dtype, "kind", "f") in "mM"
+        return value if keep else value.item()
+
+    def pickled(self, array, library):
+        """What pickle stores for an array of values."""
+        return library.pickled(array)
+
+    @property
+    def nbytes(self):
+        """The memory of values beside the table."""
+        return 0 if self.array is None else self.array.nbytes
+
     def rows(self, rows, library, missing=(0, 0, 0)):
         """Values that are not in the table, by their row numbers."""
         library.need(self.dtype)
@@ -101,8 +123,8 @@ class Values:
         return library.gather(source, self.dtype, self.tail, library.column(rows), len(rows), missing)
 
     def one(self, value, what):
-        """The value for absent keys, as an array of one value on the CPU, by its bytes."""
-        if value.__class__ is int and value == 0:
+        """The value for absent keys, by default zero, as an array of one value on the CPU, by its bytes."""
+        if value is ... or (value.__class__ is int and value == 0):
             return self._zero
         kind, last, array = self._last
         if value.__class__ is not kind or value != last:
@@ -113,19 +135,28 @@ class Values:
 
     @whole_floats
     def _one(self, value, what):
-        dtype = self.dtype
-        if not isinstance(dtype, np.dtype):
+        if not isinstance(self.dtype, np.dtype):
             return self._one_of_torch(value, what)
+        return self._padded(self._row(value, what).reshape(-1).view(np.uint8))
+
+    @whole_floats
+    def _row(self, value, what):
+        """A value as an array of numpy of one row."""
+        dtype = self.dtype
         try:
             given, library = take_values(value, what)
             array = exactly(library.to_numpy(given), value, dtype, what)
             row = np.empty((1, *self.tail), dtype)
             row[:] = array
+            return row
         except OverflowError:
             raise OverflowError(f"{what}: missing={shown(value)} is not a value of type {dtype}") from None
         except (ValueError, TypeError):
-            raise TypeError(f"{what}: missing={shown(value)} is not a value of type {dtype}") from None
-        return self._padded(row.reshape(-1).view(np.uint8))
+            self._refuse(value, what)
+
+    def _refuse(self, value, what):
+        dtype = shown(self.dtype, str)
+        raise TypeError(f"{what}: missing={shown(value)} is not a value of type {dtype}") from None
 
     def _one_of_torch(self, value, what):
         torch, dtype = self.library.torch, self.dtype
@@ -136,7 +167,7 @@ class Values:
             array = given.to(dtype)
             row = torch.empty((1, *self.tail), dtype=dtype).copy_(array)
         except (RuntimeError, TypeError, ValueError):
-            raise TypeError(f"{what}: missing={value!r} is not a value of type {dtype}") from None
+            self._refuse(value, what)
         exact = given.is_floating_point() or torch.equal(array.double(), given.double())
         if not exact or not torch.equal(torch.isinf(array), torch.isinf(given)):
             raise OverflowError(f"{what}: missing={value!r} is not a value of type {dtype}")
@@ -146,6 +177,146 @@ class Values:
         array = self._zero.copy()
         array[0, : self.size] = bytes
         return array
+
+
+class ColumnValues(Values):
+    """Values that have no words: texts, objects, nested values, columns with nulls. The column is beside the
+    table, on the CPU. Results are its rows, of its library and type."""
+
+    def __init__(self, column, keys, what):
+        _expect_one_each(keys, column, what)
+        self.dtype = column.dtype if hasattr(column, "dtype") else column.type
+        self.frames, self.tail = frames_of_column(column), getattr(column, "shape", (0,))[1:]
+        self.library, self.size, self.bytes, self.array = NUMPY, None, None, None
+        self.given, self.name = column, name_of(column)
+
+    def keep(self):
+        column, frames, self.given = self.given, self.frames, None
+        if frames is None:
+            self.array = column.copy()
+        else:
+            self.array, self._model = frames.kept(column), Model(frames, column)
+        self._absent = self._default()
+
+    def _default(self):
+        """What is found for absent keys unless a caller says: of types that have words zero, as where there
+        are no nulls; of others null, or in plain arrays of texts an empty one."""
+        if self.frames is None:
+            row = np.zeros((1, *self.tail), self.dtype)
+            if self.dtype.kind in "OT":
+                row[...] = None if self.dtype.kind == "O" else getattr(self.dtype, "na_object", "")
+            return np.ma.array(row) if has_mask(self.array) else row
+        try:
+            words = take_values(self.array[:0], "")[0]
+        except (TypeError, ValueError):
+            return None
+        if words.ndim > 1 or words.dtype.kind in "UOT" or hasattr(self.dtype, "categories"):
+            return None
+        return self.frames.like(np.zeros(1, words.dtype), None, self.array)
+
+    def decode(self, words, library):
+        return self.rows(library.adopt(words, INT32), library, self._absent)
+
+    def rows(self, rows, library, missing):
+        rows = library.to_numpy(rows).view(np.uint32).astype(np.int64)
+        there = rows != 2**32 - 1
+        if self.frames is None:
+            missing = np.ma.masked_all((1, *self.tail), self.dtype) if missing is None else missing
+            found = missing.repeat(len(rows), axis=0)
+            if missing.dtype.kind == "U":  # of the wider type
+                found = found.astype(np.promote_types(missing.dtype, self.dtype))
+            found[there] = self.array[rows[there]]
+            return found
+        rows[~there] = -1
+        found = self.frames.take(self.array, rows)
+        if missing is not None and not there.all():
+            rows = np.where(there, np.arange(len(rows)), len(rows))
+            found = self.frames.take(self.frames.joined(found, missing), rows)
+        if str(self.dtype).startswith(("string_view", "binary_view")):
+            found = self.frames.cast(found, self._model)
+        return self.frames.named(found, self._model)
+
+    def one(self, value, what):
+        """The value for absent keys as a column of one value; None: null."""
+        if value is ...:
+            return self._absent
+        if value is None and (self.frames is not None or has_mask(self.array)):
+            return None
+        if self.frames is None:
+            row = self._row(value, what)
+            return np.ma.array(row) if has_mask(self.array) else row
+        try:
+            row = self.frames.one(value, self.array)
+            same = bool(self.frames.objects(row)[0] == value)
+        except Exception:  # of each library its own
+            same = False
+        return row if same else self._refuse(value, what)
+
+    def _row(self, value, what):
+        kind = self.dtype.kind
+        if kind not in "UOT":
+            return super()._row(value, what)
+        made = np.empty((), object)
+        made[()] = value
+        if kind != "O":
+            made = np.array(value, self.dtype if kind == "T" else None)
+            if made.dtype.kind != kind or made.tolist() != value:
+                self._refuse(value, what)
+        row = np.empty((1, *self.tail), made.dtype)
+        row[...] = made
+        return row
+
+    def python(self, found):
+        if self.frames is not None:
+            return self.frames.objects(found)[0] if is_there(found)[0] else None
+        value = found[0]
+        if value is np.ma.masked:
+            return None
+        return super().python(found) if isinstance(value, np.generic) and self.dtype.kind != "O" else value
+
+    def pickled(self, array, library):
+        return array
+
+    @property
+    def nbytes(self):
+        return self.array.estimated_size() if hasattr(self.array, "estimated_size") else self.array.nbytes
+
+
+def _expect_one_each(keys, values, what):
+    if len(values) != keys.n:
+        raise ValueError(
+            f"{what}: {plural(keys.n, 'key')} but {plural(len(values), 'value')}; give one value for each key"
+        )
+
+
+def _is_list_of_texts(x):
+    """Whether it is a list of texts, of which some may be None; bytes without None have words."""
+    kinds = set(map(type, x)) if isinstance(x, (list, tuple)) else ()
+    family = bytes if any(issubclass(kind, bytes) for kind in kinds) else str
+    listed = bool(kinds) and kinds != {bytes}
+    return listed and all(issubclass(kind, (family, type(None))) for kind in kinds)
+
+
+def values_of(values, keys, what):
+    """Values as words if they have any, otherwise as a column."""
+    column = of_capsules(values)
+    frames = frames_of_column(column)
+    if _is_list_of_texts(column):
+        column, given = np.empty(len(column), object), column
+        column[:] = given
+    elif has_mask(column) and is_masked(column):
+        column = np.ma.MaskedArray(under_mask(column), np.ma.getmaskarray(column))
+    elif frames in (None, Device) or strings.of_column(column, what) is None:
+        try:
+            array, library = taken = take_values(column, what)
+        except (TypeError, ValueError, OverflowError):  # nulls, decimals, zones, nested values
+            if frames in (None, Device):
+                raise
+        else:
+            if library is not NUMPY or array.dtype.kind not in "UOT" or not array.shape:
+                return Values(column, keys, what, taken)
+            column = array if frames is None else column
+    return ColumnValues(column, keys, what)
 
 
 def exactly(array, given, dtype, what):
