@@ -210,7 +210,8 @@ class ColumnValues(Values):
             words = take_values(self.array[:0], "")[0]
         except (TypeError, ValueError):
             return None
-        if words.ndim > 1 or words.dtype.kind in "UOT" or hasattr(self.dtype, "categories"):
+        texts, nulls = words.dtype.kind in "UOT", str(self.dtype) == "Null"  # a type of polars
+        if texts or nulls or words.ndim > 1 or hasattr(self.dtype, "categories"):
             return None
         return self.frames.like(np.zeros(1, words.dtype), None, self.array)
 
