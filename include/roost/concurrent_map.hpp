@@ -91,6 +91,7 @@ class concurrent_map : public single_keys<concurrent_map<Key, Value, Place>, Key
     return slots::storage_bytes(n, options);
   }
 
+  ROOST_DELETE_WITHOUT_PLACE(Place, concurrent_map, explicit concurrent_map);
   concurrent_map(concurrent_map&&) noexcept = default;
   concurrent_map& operator=(concurrent_map&&) noexcept = default;
 

@@ -89,6 +89,8 @@ class frozen_map : public single_keys<frozen_map<Key, Value, Place, Layout>, Key
   /// invalid_argument. A map that was moved from is empty in the same way.
   frozen_map() = default;
   explicit frozen_map(options chosen) : options_(chosen) {}
+  ROOST_DELETE_WITHOUT_PLACE(Place, frozen_map, explicit frozen_map);
+  ROOST_DELETE_WITHOUT_VALUES(frozen_map);
 
   frozen_map(frozen_map&&) noexcept = default;
   frozen_map& operator=(frozen_map&&) noexcept = default;
@@ -270,5 +272,7 @@ template <detail::place_comes_first Place, class Keys, class Values>
 frozen_map(const Place&, const Keys&, const Values&,
            typename default_layout<detail::element_of<Keys>, detail::element_of<Values>>::options = {})
     -> frozen_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
+ROOST_GUIDE_WITHOUT_PLACE(frozen_map, int, int);
+ROOST_GUIDE_WITHOUT_VALUES(frozen_map);
 
 }  // namespace roost

@@ -193,6 +193,8 @@ class frozen_multimap : public single_keys<frozen_multimap<Key, Value, Place>, K
   /// An empty map without memory: see frozen_map.
   frozen_multimap() = default;
   explicit frozen_multimap(options chosen) : options_(chosen) {}
+  ROOST_DELETE_WITHOUT_PLACE(Place, frozen_multimap, explicit frozen_multimap);
+  ROOST_DELETE_WITHOUT_VALUES(frozen_multimap);
 
   frozen_multimap(frozen_multimap&&) noexcept = default;
   frozen_multimap& operator=(frozen_multimap&&) noexcept = default;
@@ -510,5 +512,7 @@ frozen_multimap(
     const Place&, const Keys&, const Values&,
     typename frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>::options)
     -> frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>;
+ROOST_GUIDE_WITHOUT_PLACE(frozen_multimap, int, int);
+ROOST_GUIDE_WITHOUT_VALUES(frozen_multimap);
 
 }  // namespace roost

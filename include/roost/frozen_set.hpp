@@ -30,6 +30,7 @@ class frozen_set : frozen_map<Key, none, Place, Layout> {
   /// An empty set without memory: see frozen_map.
   frozen_set() = default;
   explicit frozen_set(options chosen) : map(chosen) {}
+  ROOST_DELETE_WITHOUT_PLACE(Place, frozen_set, explicit frozen_set);
 
   /// Builds the set again with the same options. If it throws, the set is unchanged. Synchronises.
   template <class Keys>
@@ -62,5 +63,6 @@ class frozen_set : frozen_map<Key, none, Place, Layout> {
 template <detail::place_comes_first Place, class Keys>
 frozen_set(const Place&, const Keys&, typename default_layout<detail::element_of<Keys>, none>::options = {})
     -> frozen_set<detail::element_of<Keys>, Place>;
+ROOST_GUIDE_WITHOUT_PLACE(frozen_set, int);
 
 }  // namespace roost

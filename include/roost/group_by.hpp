@@ -59,14 +59,17 @@ struct aggregated {
 /// values are combined in tables as they are read: two or three passes over the batch, and the fewer keys,
 /// the faster. Otherwise this costs the build of a frozen_multimap without its table, and one read of the
 /// values. Synchronises. Throws invalid_argument, out_of_memory, build_error, device_error.
-template <class Place, class Keys, class Values, class F>
+template <detail::place_comes_first Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
               const group_options& options = {});
 
 /// The mean of each key's values, in double precision. Otherwise as group_by.
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
 auto group_means(const Place& place, const Keys& keys, const Values& values,
                  const group_options& options = {});
+
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void group_by);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void group_means);
 
 }  // namespace roost
 

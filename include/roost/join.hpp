@@ -56,30 +56,35 @@ struct join;
 /// yourself and call match() or match_outer(). To join on several columns, make each key a struct, for
 /// example with roost::computed. Synchronises. Throws out_of_memory, whose message says how many pairs there
 /// are, before any memory is taken for them; invalid_argument, build_error, device_error.
-template <class Row = std::uint32_t, class Place, class Left, class Right>
+template <class Row = std::uint32_t, detail::place_comes_first Place, class Left, class Right>
 joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys) {
   return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, false,
                                                       "roost::inner_join");
 }
 
 /// The same, plus each left row without a match, paired with no_row.
-template <class Row = std::uint32_t, class Place, class Left, class Right>
+template <class Row = std::uint32_t, detail::place_comes_first Place, class Left, class Right>
 joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys) {
   return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, true, "roost::left_join");
 }
 
 /// The rows of the left side whose key is present on the right side, in order. The right side may have at
 /// most 2^32 - 2 rows. Synchronises; throws as inner_join does.
-template <class Row = std::uint32_t, class Place, class Left, class Right>
+template <class Row = std::uint32_t, detail::place_comes_first Place, class Left, class Right>
 array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys) {
   return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, true, "roost::semi_join");
 }
 
 /// The rows of the left side whose key is absent on the right side, in order. Otherwise as semi_join.
-template <class Row = std::uint32_t, class Place, class Left, class Right>
+template <class Row = std::uint32_t, detail::place_comes_first Place, class Left, class Right>
 array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys) {
   return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, false, "roost::anti_join");
 }
+
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void inner_join);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void left_join);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void semi_join);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void anti_join);
 
 }  // namespace roost
 

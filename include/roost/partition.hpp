@@ -113,13 +113,15 @@ class partitioned {
 /// room::exact each pass is preceded by a read of the keys. Takes scratch memory of one or two times the
 /// items. Synchronises on cuda with room::slack, not with room::exact. Throws invalid_argument for less than
 /// 2 or more than 2^16 regions, out_of_memory.
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 auto partition(const Place& place, const Keys& keys, partition_options options = {});
 
 /// The same for pairs: `values` is as long as `keys`, and values[i] moves with keys[i].
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
   requires(!std::is_same_v<Values, partition_options>)
 auto partition(const Place& place, const Keys& keys, const Values& values, partition_options options = {});
+
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void partition);
 
 }  // namespace roost
 

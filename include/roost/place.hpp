@@ -107,18 +107,21 @@ array<T, Place> copy_of(const Place& place, const Range& source) {
 }  // namespace detail
 
 /// Copies host memory to a new array of a place. Synchronises, so the source may be freed afterwards.
-template <class Place, class Range>
+template <detail::place_comes_first Place, class Range>
 auto copy_to(const Place& place, const Range& source) {
   return detail::copy_of<detail::element_of<Range>>(place, source);
 }
 
 /// Copies memory of a place to a new vector. Synchronises. Bools arrive as chars, since std::vector<bool> has
 /// no contiguous elements to copy to.
-template <class Place, class Range>
+template <detail::place_comes_first Place, class Range>
 auto copy_to_host(const Place& place, const Range& source) {
   detail::vector_of<detail::element_of<Range>> result(std::ranges::size(source));
   place.copy_to_host(result.data(), detail::data_of(source), result.size() * sizeof(result[0]));
   return result;
 }
+
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void copy_to);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void copy_to_host);
 
 }  // namespace roost

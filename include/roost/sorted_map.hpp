@@ -87,6 +87,7 @@ class sorted_map : public single_keys<sorted_map<Key, Value, Place>, Key, Value,
 
   /// An empty map without memory: rebuild() gives it pairs.
   sorted_map() = default;
+  ROOST_DELETE_WITHOUT_PLACE(Place, sorted_map, explicit sorted_map);
 
   /// Builds the map again; if it throws, the map is unchanged. Synchronises.
   template <class Keys, class Values>
@@ -149,6 +150,7 @@ class sorted_map : public single_keys<sorted_map<Key, Value, Place>, Key, Value,
 template <detail::place_comes_first Place, class Keys, class Values>
 sorted_map(const Place&, const Keys&, const Values&)
     -> sorted_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
+ROOST_GUIDE_WITHOUT_PLACE(sorted_map, int, int);
 
 }  // namespace roost
 

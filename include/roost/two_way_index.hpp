@@ -91,6 +91,7 @@ class two_way_index : public single_keys<two_way_index<Key, Place>, Key, std::ui
   /// An empty index without memory, for add(). ref() throws invalid_argument until then.
   two_way_index() = default;
   explicit two_way_index(options chosen) : options_(chosen) {}
+  ROOST_DELETE_WITHOUT_PLACE(Place, two_way_index, explicit two_way_index);
 
   two_way_index(two_way_index&&) noexcept = default;
   two_way_index& operator=(two_way_index&&) noexcept = default;
@@ -168,6 +169,7 @@ two_way_index(const Place&, const Keys&) -> two_way_index<detail::element_of<Key
 template <detail::place_comes_first Place, class Keys>
 two_way_index(const Place&, const Keys&, typename two_way_index<detail::element_of<Keys>, Place>::options)
     -> two_way_index<detail::element_of<Keys>, Place>;
+ROOST_GUIDE_WITHOUT_PLACE(two_way_index, int);
 
 /// What unique_all returns besides the distinct keys.
 struct unique_options {
@@ -196,14 +198,14 @@ unique_keys<element_of<Keys>, Place> unique_all(const Place& place, const Keys& 
 /// as two_way_index does.
 ///
 ///     auto all = roost::unique_all(gpu, ids, {.inverse = true, .counts = true});
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 unique_keys<detail::element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
                                                         const unique_options& wanted) {
   return detail::unique_all(place, keys, wanted, "roost::unique_all");
 }
 
 /// Returns the distinct keys of a range, each once. Synchronises. Throws as two_way_index does.
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 auto unique(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence) {
   return std::move(detail::unique_all(place, keys, {order}, "roost::unique").keys);
 }
@@ -217,7 +219,7 @@ struct unique_keys_inverse {
 
 /// Returns the distinct keys of a range, and for each key of the range its position among them: the keys and
 /// indices of a two_way_index, without the table. Synchronises. Throws as two_way_index does.
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 auto unique_inverse(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence) {
   auto all = detail::unique_all(place, keys, {.order = order, .inverse = true}, "roost::unique_inverse");
   return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.inverse)};
@@ -232,15 +234,21 @@ struct unique_keys_counts {
 
 /// Returns the distinct keys of a range, and how often each appears. Synchronises. Throws as two_way_index
 /// does.
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 auto unique_counts(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence) {
   auto all = detail::unique_all(place, keys, {.order = order, .counts = true}, "roost::unique_counts");
   return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.counts)};
 }
 
 /// Returns the number of distinct keys of a range. Synchronises.
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys);
+
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void unique_all);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void unique);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void unique_inverse);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void unique_counts);
+ROOST_DELETE_WITHOUT_PLACE(host, cuda, void unique_count);
 
 }  // namespace roost
 

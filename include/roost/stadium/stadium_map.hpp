@@ -78,6 +78,7 @@ class stadium_map : public single_keys<stadium_map<Key, Value, Place>, Key, Valu
   explicit stadium_map(const Place& place, std::size_t n = 0, options chosen = {})
       : table_(place, n, chosen) {}
 
+  ROOST_DELETE_WITHOUT_PLACE(Place, stadium_map, explicit stadium_map);
   stadium_map(stadium_map&&) noexcept = default;
   stadium_map& operator=(stadium_map&&) noexcept = default;
 

@@ -96,13 +96,13 @@ auto group_by(const Place& place, const Keys& keys, const Values& values, const 
 
 }  // namespace detail
 
-template <class Place, class Keys, class Values, class F>
+template <detail::place_comes_first Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
               const group_options& options) {
   return detail::group_by(place, keys, values, f, options, "roost::group_by");
 }
 
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
 auto group_means(const Place& place, const Keys& keys, const Values& values, const group_options& options) {
   const detail::converted<double, detail::sequence_of<Values>> doubles{detail::as_sequence(values)};
   auto result =

@@ -376,7 +376,7 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
                                                                            counts_.data()}) == size();
 }
 
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys) {
   return detail::index_keys<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
 }

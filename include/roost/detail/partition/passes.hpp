@@ -369,13 +369,13 @@ void partitioned<Item, Place>::restore_each(const Place& place, const Source& so
   }
 }
 
-template <class Place, class Keys>
+template <detail::place_comes_first Place, class Keys>
 auto partition(const Place& place, const Keys& keys, partition_options options) {
   using key = detail::element_of<Keys>;
   return detail::checked_partition<pair<key, none>>(place, detail::alone_as<key>(keys), options);
 }
 
-template <class Place, class Keys, class Values>
+template <detail::place_comes_first Place, class Keys, class Values>
   requires(!std::is_same_v<Values, partition_options>)
 auto partition(const Place& place, const Keys& keys, const Values& values, partition_options options) {
   using item = pair<detail::element_of<Keys>, detail::element_of<Values>>;

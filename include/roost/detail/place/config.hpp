@@ -97,9 +97,13 @@
 
 namespace roost::detail {
 
-/// What compilers print where another argument comes first.
+/// Whether the first of some types is one of two places.
+template <class Place, class Other, class First = void, class...>
+constexpr bool begins_with =
+    std::is_convertible_v<First*, const Place*> || std::is_convertible_v<First*, const Other*>;
+
 template <class T>
-concept place_comes_first = std::is_same_v<T, host> || std::is_same_v<T, cuda>;
+concept place_comes_first = begins_with<host, cuda, T>;
 
 // ISO C++ has neither, and takes them for no numbers; GNU's dialect does.
 __extension__ typedef __int128 int128;

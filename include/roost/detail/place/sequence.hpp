@@ -173,12 +173,11 @@ concept changes_the_key =
 /// Deletes a function with words that say what to do, where the compiler takes them. (Others, such as g++,
 /// print the name of the template parameter.)
 #if defined(__clang__) && defined(__cpp_deleted_function)
-#define ROOST_DELETE                                                                            \
+#define ROOST_DELETE(words)                                                                     \
   _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") = \
-      delete ("this number could become another key: convert it to the key type first")_Pragma( \
-          "clang diagnostic pop")
+      delete (words)_Pragma("clang diagnostic pop")
 #else
-#define ROOST_DELETE = delete
+#define ROOST_DELETE(words) = delete
 #endif
 
 /// Declares a deleted overload, for such arguments, of a ref's function that takes a key.
@@ -187,7 +186,29 @@ concept changes_the_key =
     requires roost::detail::changes_the_key<                                                 \
         Key, this_number_could_become_another_key_convert_it_to_the_key_type_first...>       \
   void name(const this_number_could_become_another_key_convert_it_to_the_key_type_first&...) \
-      const ROOST_DELETE
+      const ROOST_DELETE("this number could become another key: convert it to the key type first")
 #define ROOST_DELETE_IF_THEY_CHANGE_THE_KEY(one, other) \
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(one);              \
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(other)
+
+/// The same of a function or an `explicit` constructor, for calls that begin with neither of two places.
+#define ROOST_DELETE_WITHOUT_PLACE(Place, Other, function)                                             \
+  template <class... the_place_such_as_a_roost_host_comes_first>                                       \
+    requires(!roost::detail::begins_with<Place, Other, the_place_such_as_a_roost_host_comes_first...>) \
+  function(const the_place_such_as_a_roost_host_comes_first&...)                                       \
+      ROOST_DELETE("the place, such as a roost::host, comes first")
+/// And of a map's constructor, for a range that has no pairs.
+#define ROOST_DELETE_WITHOUT_VALUES(map)                                        \
+  template <class give_keys_and_values_or_a_range_of_pairs>                     \
+    requires(!detail::range_of_pairs<give_keys_and_values_or_a_range_of_pairs>) \
+  map(const Place&, const give_keys_and_values_or_a_range_of_pairs&)            \
+      ROOST_DELETE("give keys and values, or a range of pairs")
+/// Deduce a table whose constructor is a deleted one.
+#define ROOST_GUIDE_WITHOUT_PLACE(table, ...)        \
+  template <std::ranges::range First, class... Rest> \
+    requires(!detail::place_comes_first<First>)      \
+  table(const First&, const Rest&...)->table<__VA_ARGS__>
+#define ROOST_GUIDE_WITHOUT_VALUES(map)                  \
+  template <detail::place_comes_first Place, class Keys> \
+    requires(!detail::range_of_pairs<Keys>)              \
+  map(const Place&, const Keys&)->map<int, int, Place>
