@@ -25,6 +25,7 @@ from sphinx.transforms import SphinxTransform
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "docs/site")]
 import stage  # noqa: E402
+import versions  # noqa: E402
 
 package = stage.PACKAGE
 project, release, language = "roost", package["version"], "en"
@@ -39,6 +40,13 @@ html_static_path = [str(ROOT / "docs/site/static")]
 html_favicon = str(ROOT / "docs/site/static/favicon.svg")
 html_search_scorer = str(ROOT / "docs/site/static/scorer.js")
 html_css_files = ["roost.css"]
+templates_path = [str(ROOT / "docs/site/templates")]
+html_sidebars = {
+    "**": [
+        *("sidebar/brand.html", "versions.html", "sidebar/search.html", "sidebar/scroll-start.html"),
+        *("sidebar/navigation.html", "sidebar/scroll-end.html"),
+    ]
+}
 html_copy_source = html_use_index = html_domain_indices = False
 myst_heading_anchors = 4
 pygments_style, pygments_dark_style = "friendly", "monokai"
@@ -205,4 +213,5 @@ def setup(app):
     app.add_transform(Source)
     app.connect("html-page-context", anchor_lines)
     app.connect("html-page-context", describe)
+    app.connect("build-finished", lambda app, _: versions.write(Path(app.outdir)))
     app.connect("build-finished", check_links)

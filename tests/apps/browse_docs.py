@@ -1,19 +1,25 @@
 """Looks at the site in a browser: browse_docs.py SITE [PICTURES].
 
 Every page fits a phone and a wide screen, without errors, has an icon, a description and the version; its
-code has the right colours and is not cut off; what scrolls shows that it does; names are links; and a search
-finds first what is looked for. Writes a picture of some pages to the folder PICTURES.
+code has the right colours and is not cut off; what scrolls shows that it does; names are links; a search
+finds first what is looked for; and versions lead to each other. Writes a picture of some pages to the folder PICTURES.
 """
 
 import functools
 import http.server
+import shutil
 import sys
+import tempfile
 import threading
 import tomllib
 from pathlib import Path
 from urllib.parse import quote
 
 from browser import Browser
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "docs/site"))
+import versions  # noqa: E402
 
 # What is searched, and what comes first: the text of the result, and its page.
 SEARCHES = {
@@ -127,27 +133,63 @@ def search(tab, root, word, first, pictures):
         yield f"a search for {word} finds first {found[:3]}, and not {first}"
 
 
+def serve(folder):
+    """The address of a folder."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/"
+
+
+def visit(tab, address):
+    tab.call("Page.navigate", url=address)
+    tab.wait(f"location.href == {address!r} && document.readyState == 'complete'")
+
+
+def choose_versions(tab, site):
+    """What is wrong where a site has another version, without some pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "site")
+        shutil.copytree(site, copy, ignore=shutil.ignore_patterns("source", "_modules"))
+        for page in ("index.html", "docs/guide.html", "_static", "_images"):
+            (copy / "v0.0.1" / page).parent.mkdir(parents=True, exist_ok=True)
+            (copy / "v0.0.1" / page).symlink_to(copy / page)
+        versions.write(copy)
+        root = serve(copy)
+        choice = "document.querySelector('#versions')"
+        for page, other, there in (
+            ("docs/guide.html", "v0.0.1", "v0.0.1/docs/guide.html"),
+            ("v0.0.1/docs/guide.html", "main", "docs/guide.html"),
+            ("docs/python.html", "v0.0.1", "v0.0.1/index.html"),
+        ):
+            visit(tab, root + page)
+            shown = tab.evaluate(f"[{choice}.selectedOptions[0].text, {choice}.checkVisibility()]")
+            if shown != ["main" if other == "v0.0.1" else "v0.0.1", True]:
+                yield f"{page} shows another version, or hides it: {shown}"
+            option = f"[...{choice}].find(one => one.text == {other!r})"
+            address = tab.evaluate(f"new URL({option}.value, location).href")
+            if address != root + there:
+                yield f"{page} leads to {address}, and not to {there}"
+            visit(tab, address)
+            if tab.evaluate("document.title").startswith("Error"):
+                yield f"{page} leads to {there}, which is not there"
+
+
 def main():
     site, pictures = Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]]
     for folder in pictures:
         folder.mkdir(parents=True, exist_ok=True)
-    file = Path(__file__).resolve().parents[2] / "pyproject.toml"
-    package = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if repository := package.get("urls", {}).get("Repository"):
         LINKS["index.html"] += (repository,)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    root = f"http://127.0.0.1:{server.server_port}/"
+    root = serve(site)
     wrong = []
-    pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    pages = [f"{page}.html" for page in versions.pages_of(site)]
     with Browser() as browser:
         tab = browser.open("about:blank")
-        ready = "document.readyState == 'complete'"
         for width in (390, 1280):
             tab.resize(width, 844, mobile=width < 600)
             for page in pages:
-                tab.call("Page.navigate", url=root + page)
-                tab.wait(f"location.href == {root + page!r} && {ready}")
+                visit(tab, root + page)
                 seen = tab.evaluate(LOOK)
                 wrong += [f"{page}: {fault}" for fault in faults(page, seen, width, root, package["version"])]
                 for folder in pictures:
@@ -155,6 +197,8 @@ def main():
                         (folder / f"{page.replace('/', '-')}-{width}.png").write_bytes(tab.png())
         for word, first in SEARCHES.items():
             wrong += search(tab, root, word, first, pictures)
+        tab.resize(1280, 844, mobile=False)
+        wrong += choose_versions(tab, site)
         wrong += [f"the browser says {entry}" for entry in browser.log]
     print("\n".join(wrong) or f"browse_docs: {len(pages)} pages, {len(SEARCHES)} searches, all right")
     return 1 if wrong else 0
