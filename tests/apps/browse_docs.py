@@ -36,12 +36,15 @@ SEARCHES = {
     "isin": ("roost.isin", "python/roost.html"),
     "multimap": ("roost.MultiMap", "python/roost.html"),
     "concurrent_map": ("roost::concurrent_map", "cpp/concurrent_map.html"),
-    "pandas": ("Coming from other libraries", "docs/coming-from.html"),
+    "pandas": ("roost.pandas", "python/roost.pandas.html"),
     "cuCollections": ("Coming from other libraries > cuCollections", "docs/coming-from.html"),
     "torch": ("roost.torch", "python/roost.torch.html"),
     "spconv": ("roost.spconv", "python/roost.spconv.html"),
     "performance": ("Performance", "docs/performance.html"),
     "embedding_table": ("roost::embedding_table", "cpp/embedding_table.html"),
+    "groupby": ("roost.GroupBy", "python/roost.html"),
+    "value_counts": ("roost.value_counts", "python/roost.html"),
+    "sparse convolution": ("roost.sparse", "python/roost.sparse.html"),
     "load factor": ("roost::concurrent_map::load_factor", "cpp/concurrent_map.html"),
 }
 # Pages, and where a link on each leads.

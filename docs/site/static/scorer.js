@@ -13,7 +13,7 @@ var Scorer = {
   score: ([page, title, anchor, description, score, file, kind]) => {
     const words = (new URLSearchParams(location.search).get("q") || "").trim().toLowerCase().split(/\s+/);
     const query = words.join("_"), name = title.toLowerCase();
-    if (/^(CHANGELOG|CONTRIBUTING|CODE_OF_CONDUCT|SECURITY)$/.test(page)) score -= 4;
+    if (/^([A-Z_]+|apps\/.*|docs\/(reproduction|mutants|internals|testing))$/.test(page)) score -= 4;
     if (kind === "title") {
       if (name === words.join(" ")) return score + 30;
       return name.endsWith(" > " + words.join(" ")) ? score + 25 : score;
