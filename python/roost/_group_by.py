@@ -4,6 +4,7 @@ import datetime
 import functools
 import operator
 import threading
+import types
 from typing import NoReturn
 
 import numpy as np
@@ -12,6 +13,7 @@ from . import _host, _html
 from ._arrays.arrow import DeviceColumn, pack_bits
 from ._arrays.exact import plural, shown, whole_floats
 from ._arrays.frames import (
+    Arrow,
     Device,
     MaskedModel,
     Pandas,
@@ -252,6 +254,8 @@ class GroupBy:
     """
 
     _drops = False  # whether rows may be left out, so that results for rows may be null
+
+    __class_getitem__ = classmethod(types.GenericAlias)  # the stub says of what
 
     def __init__(self, keys, frame=None, skipna=False):
         self._n, self._kind, self._library, self._model = keys.n, keys.kind, keys.library, keys.model
@@ -822,7 +826,7 @@ class GroupBy:
             nulls = _may_be_null(how, columns)
             return self._finished(*self._made(how, columns, option, nulls), nulls)
         made = self._column(frames, "a result", how, columns, option)
-        return frames.named(made, None if how in _PAIRS else given)
+        return frames.named(made, None if how in _PAIRS and frames is not Arrow else given)
 
     def _frames_of(self, given):
         """Pandas, Polars or Arrow for values that are columns of these beside keys in numpy's memory."""

@@ -3,6 +3,7 @@
 import copy
 import datetime
 import pickle
+import typing
 
 import numpy as np
 import pandas as pd
@@ -571,3 +572,16 @@ def test_frames_that_got_more_or_fewer_rows_are_refused():
             ):
                 call(g)
             assert sorted(listed(g.size())) == [1, 2]
+
+
+@pytest.mark.parametrize("frame, column", [(pa.table, pa.ChunkedArray), (pa.record_batch, pa.Array)])
+def test_results_for_rows_are_in_chunks_as_the_frame(frame, column):
+    g = roost.group_by(frame({"k": [2, 1, 2], "v": [1, 2, 3]}), "k")
+    for found in (g.cumcount(), g["v"].cumsum(), g["v"].shift(1), g["v"].transform("sum"), g.corr("v", "v")):
+        assert isinstance(found, column)
+    assert g["v"].cumsum().to_pylist() == [1, 2, 4]
+
+
+def test_tables_and_groups_take_parameters():
+    for kind in (roost.GroupBy, roost.Map, roost.Index, roost.ConcurrentMap):
+        assert typing.get_origin(kind[np.ndarray]) is kind

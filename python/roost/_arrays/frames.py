@@ -845,8 +845,10 @@ def like_axis(made, *given):
 
 def like_rows(made, given, rows=None):
     """A frame or a column of the rows of another one, or of some, with their labels in pandas; a column also
-    with the name of the other one."""
+    with the name of the other one, and in chunks if that is."""
     frames = frames_of_column(made)
+    if frames is Arrow:
+        return _in_chunks(made, given)
     if (frames or frames_of(made)) is Pandas and (index := getattr(given, "index", None)) is not None:
         made.index = index if rows is None else index.take(rows)
         made = made if frames else like_axis(made, given)

@@ -1,5 +1,6 @@
 """What tables have in common."""
 
+import types
 from typing import NoReturn
 
 import numpy as np
@@ -29,6 +30,7 @@ def is_scalar(x):
 class Table:
     """What all tables have in common, including those of several processes."""
 
+    __class_getitem__ = classmethod(types.GenericAlias)  # the stubs say of what
     _table = None
     _kind = None
     _values = None

@@ -16,6 +16,7 @@ Arrays are those of numpy, torch, CuPy and jax, on the CPU or on a GPU, as every
 
 import itertools
 import sys
+import types
 import weakref
 
 from .._arrays.exact import convert, is_python
@@ -104,6 +105,8 @@ class CoordinateIndex:
     >>> index.rows_of_input()
     array([1, 0, 1])
     """
+
+    __class_getitem__ = classmethod(types.GenericAlias)  # the stub says of what
 
     def __init__(self, coordinates, *, order="block"):
         what = "roost.sparse.CoordinateIndex"
@@ -294,6 +297,8 @@ class KernelMap:
     Never changes, so that any number of threads may use it. Takes 4 bytes per offset and output row, the
     same again on a GPU, and, except for a submanifold map, the same per input row.
     """
+
+    __class_getitem__ = classmethod(types.GenericAlias)  # the stub says of what
 
     def __init__(self, made, inputs, outputs, is_transposed):
         self._made, self.inputs, self.outputs, self._transposed = made, inputs, outputs, is_transposed
