@@ -39,7 +39,8 @@ def clicks(step, weights):
     center = step * 20
     offset = (torch.rand(BATCH, FEATURES) ** 6 * 6000).long()
     ids = (center + offset) % IDS
-    chance = torch.sigmoid(sum(weights[f][ids[:, f]] for f in range(FEATURES)))
+    each = torch.stack([weights[f][ids[:, f]] for f in range(FEATURES)])
+    chance = torch.sigmoid(each.sum(0))
     return ids, (torch.rand(BATCH) < chance).float()
 
 
@@ -94,7 +95,7 @@ def main():
         for optimizer in optimizers:
             optimizer.zero_grad()
         table.prefetch(ahead[0], table=feature)  # of host memory, beside the next line
-        sum(each).backward()  # which changes the rows of the table
+        torch.stack(each).sum().backward()  # which changes the rows of the table
         for optimizer in optimizers:
             optimizer.step()
         losses.append([loss.item() for loss in each])

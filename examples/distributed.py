@@ -38,7 +38,7 @@ def main():
     left, right = roost.distributed.join(mine, places)  # rows of all processes
 
     every = np.concatenate([visits(of) for of in range(size)])
-    total = [None] * size
+    total = [0] * size
     dist.all_gather_object(total, len(distinct))
     known = np.concatenate([np.arange(r, 40_000, size) for r in range(size)])
     right_answers = (

@@ -97,7 +97,7 @@ def main():
     torch.manual_seed(rank)
     compare(device, rank, size)
 
-    folder = [tempfile.mkdtemp() if rank == 0 else None]
+    folder = [tempfile.mkdtemp() if rank == 0 else ""]
     dist.broadcast_object_list(folder)
     bags = make_bags(device)
     losses = []

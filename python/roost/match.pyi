@@ -1,5 +1,8 @@
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 _Array = Any  # of numpy, or what numpy.asarray takes
 _Kind = Literal["similarity", "affine", "perspective"]
 
@@ -9,14 +12,14 @@ class Match:
     matched: bool
     reason: str
     kind: _Kind | None
-    matrix: _Array | None
+    matrix: NDArray[np.float64] | None
     points: int
     covered: int
     inliers: int
     rms: float
     log10_chance: float
-    def to_reference(self, points: _Array) -> _Array: ...
-    def to_query(self, points: _Array) -> _Array: ...
+    def to_reference(self, points: _Array) -> NDArray[np.float64]: ...
+    def to_query(self, points: _Array) -> NDArray[np.float64]: ...
 
 class Reference:
     shape: tuple[int, int]

@@ -1,6 +1,9 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 _Array = Any  # of numpy, or what numpy.asarray takes
 _Inside = Literal["winding", "parity", "vote"]
 
@@ -15,18 +18,18 @@ __all__ = ["Solid", "combine", "difference", "intersection", "union", "voxelize"
 class Solid:
     grid: int
     pitch: float
-    origin: _Array
+    origin: NDArray[np.float64]
     count: int
     volume: float
     area: float
     @property
     def is_empty(self) -> bool: ...
     @property
-    def matrix(self) -> _Array: ...
+    def matrix(self) -> NDArray[np.bool_]: ...
     @property
-    def points(self) -> _Array: ...
-    def contains(self, points: _Array) -> _Array: ...
-    def mesh(self, smooth: bool = True) -> tuple[_Array, _Array]: ...
+    def points(self) -> NDArray[np.float64]: ...
+    def contains(self, points: _Array) -> NDArray[np.bool_]: ...
+    def mesh(self, smooth: bool = True) -> tuple[NDArray[np.float64], NDArray[np.uint32]]: ...
 
 def combine(
     meshes: Sequence[_Mesh],

@@ -23,7 +23,7 @@ class Stub:
             source = pathlib.Path(roost.__file__).parent / f"{node.module}.pyi"
             tree.body += ast.parse(source.read_text()).body if node.module else []  # names of another stub
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        self.functions = named(tree.body)
         (names,) = (n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__")
         self.all = ast.literal_eval(names)
 
@@ -31,8 +31,18 @@ class Stub:
         """The members of a class and of its bases in this stub."""
         members = {}
         for base in self.classes[name].bases:
-            members |= self.members(base.id) if isinstance(base, ast.Name) else {}
-        return members | {n.name: n for n in self.classes[name].body if isinstance(n, ast.FunctionDef)}
+            base = base.value if isinstance(base, ast.Subscript) else base
+            members |= self.members(base.id) if getattr(base, "id", None) in self.classes else {}
+        return members | named(self.classes[name].body)
+
+
+def named(body):
+    """The functions of a module or a class by name, each with all of its overloads."""
+    functions = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            functions.setdefault(node.name, []).append(node)
+    return functions
 
 
 STUBS = {
@@ -60,6 +70,20 @@ def parameters_of_stub(function):
     found += [(a.vararg.arg, "*", False)] if a.vararg else []
     found += [(p.arg, "keyword", d is not None) for p, d in zip(a.kwonlyargs, a.kw_defaults)]
     return found + ([(a.kwarg.arg, "**", False)] if a.kwarg else [])
+
+
+def assert_same_parameters(overloads, function):
+    """Each overload has the parameters of the function; what has a default there may be required here. The
+    values of `*values` may be single parameters, or added by a decorator."""
+    declared, real = [parameters_of_stub(node) for node in overloads], parameters_of(function)
+    if ("values", "*", False) in real:
+        real.remove(("values", "*", False))
+        known = {name for name, _, _ in real}
+        declared = [[p for p in each if p[0] in known] for each in declared]
+    for each in declared:
+        assert [p[:2] for p in each] == [p[:2] for p in real], function
+    defaults = [tuple(p[2] for p in each) for each in declared]
+    assert [any(each) for each in zip(*defaults)] == [p[2] for p in real], function
 
 
 def parameters_of(function):
@@ -91,8 +115,8 @@ def members_of(cls):
 def test_names(stub):
     public = [name for name in stub.classes if name[0] != "_"]
     assert sorted(stub.all) == sorted(stub.module.__all__) == sorted([*stub.functions, *public])
-    for name, node in stub.functions.items():
-        assert parameters_of_stub(node) == parameters_of(getattr(stub.module, name)), name
+    for name, overloads in stub.functions.items():
+        assert_same_parameters(overloads, getattr(stub.module, name))
 
 
 @pytest.mark.parametrize(
@@ -110,12 +134,12 @@ def test_members(stub, name):
         for its in ("get_extra_state", "set_extra_state", "extra_repr"):
             real.pop(its, None)
     assert set(declared) == set(real)
-    for member, node in declared.items():
+    for member, overloads in declared.items():
         # that of a setter, which comes after its property, is an attribute: "lr.setter"
-        decorators = {d.id if isinstance(d, ast.Name) else "property" for d in node.decorator_list}
+        decorators = {d.id if isinstance(d, ast.Name) else "property" for d in overloads[-1].decorator_list}
         here = real[member]
         assert ("property" in decorators) == isinstance(here, property), member
         assert ("classmethod" in decorators) == isinstance(here, classmethod), member
         if not isinstance(here, property):
             here = here.__func__ if isinstance(here, classmethod) else here
-            assert parameters_of_stub(node) == parameters_of(here), member
+            assert_same_parameters(overloads, here)

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable
+from collections.abc import Callable, ItemsView, ValuesView
 from concurrent.futures import Future
 from typing import Any
 
@@ -112,6 +112,11 @@ class ShardedTable(torch.nn.Module):
 
 _Made = Callable[..., Table | ShardedTable]
 
+class _Tables(torch.nn.ModuleDict):
+    def __getitem__(self, key: str) -> Table | ShardedTable: ...
+    def items(self) -> ItemsView[str, Table | ShardedTable]: ...
+    def values(self) -> ValuesView[Table | ShardedTable]: ...
+
 class _Collection(torch.nn.Module):
     @property
     def lr(self) -> float: ...
@@ -120,11 +125,11 @@ class _Collection(torch.nn.Module):
     def __init__(self, configs: list[Any], *, table: _Made = ..., **options: Any) -> None: ...
 
 class EmbeddingBagCollection(_Collection):
-    embedding_bags: torch.nn.ModuleDict
+    embedding_bags: _Tables
     def __init__(self, configs: list[Any], *, table: _Made = ..., is_weighted: bool = ...,
                  **options: Any) -> None: ...
     def forward(self, features: Any) -> Any: ...
 
 class EmbeddingCollection(_Collection):
-    embeddings: torch.nn.ModuleDict
+    embeddings: _Tables
     def forward(self, features: Any) -> dict[str, Any]: ...
