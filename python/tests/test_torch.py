@@ -6,6 +6,7 @@ import importlib.util
 import io
 import itertools
 
+import numpy as np
 import pytest
 import roost
 from conftest import LIBRARIES
@@ -29,6 +30,15 @@ def test_results_lie_beside_the_arguments(device):
         found = [roost.isin(x, x[:3]), roost.Map(x, x).find(x), roost.Map(x, x.new_ones(10, 5)).find(x)]
         found += [roost.unique(x, sorted=True), roost.group_by(x).sum(x), roost.Index(x).get_indexer([3, 77])]
     assert all(f.device == x.device for f in found) and found[1].equal(x)
+
+
+def test_tables_of_texts_refuse_tensors_in_one_line(device):
+    for keys in (["a", "b"], []):
+        table = roost.Map(np.array(keys, object), torch.arange(len(keys)).numpy())
+        assert len(table.find(torch.arange(0, device=device))) == 0
+        if keys:
+            with pytest.raises(TypeError, match="strings are never equal to torch.int64; convert one"):
+                table.find(torch.arange(3, device=device))
 
 
 def test_types_that_torch_hardly_has(device):

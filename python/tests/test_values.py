@@ -316,3 +316,16 @@ def test_nans_are_skipped_in_frames_of_pandas():
         assert sum(np.isnan(value) for value in found) == 2 and 5.0 in found
     skipped = roost.group_by(frame["k"].to_numpy(), skipna=True).count(frame["x"].to_numpy())
     assert sorted(skipped.tolist()) == [0, 1, 1]
+
+
+@pytest.mark.parametrize("unit", ["M", "D"])
+def test_dates_beyond_those_of_columns_are_not_wrapped_around(unit):
+    """Days of 32 bits: pyarrow 26.0.1 makes other dates of the rest, and polars 2.1.0 nulls."""
+    near, far = np.datetime64("2026-07", unit), np.datetime64("178958940-07", unit)
+    table = roost.ConcurrentMap("int64", f"M8[{unit}]")
+    table.insert([1, 2], np.array([near, far]))
+    for query in (pl.Series([1]), pa.array([1]), pd.Series([1])):
+        assert type(table.find(query)) is type(query)
+    for query in (pl.Series([1, 2]), pa.array([1, 2])):
+        assert np.array_equal(table.find(query), np.array([near, far]))  # an array, as of types they lack
+    assert table.find(pd.Series([2])).to_numpy()[0] == far

@@ -25,10 +25,18 @@ def _in_unit(values, units):
     if kind not in "mM":
         return values
     types = [np.dtype(f"{kind}8[{unit}]") for unit in units.split() if kind == "M" or unit != "D"]
-    if values.dtype in types:
-        return values
-    fitting = (t for t in types[:-1] if np.can_cast(values.dtype, t, "safe"))
-    return convert(values, next(fitting, types[-1]), "roost")
+    if values.dtype not in types:
+        fitting = (t for t in types[:-1] if np.can_cast(values.dtype, t, "safe"))
+        values = convert(values, next(fitting, types[-1]), "roost")
+    if values.dtype == "M8[D]":  # pyarrow 26.0.1 wraps others around, and polars 2.1.0 makes them null
+        days = values.view(np.int64)
+        far = (days != days.astype(np.int32)) & ~np.isnat(values)
+        if far.any():
+            raise OverflowError(
+                f"roost: {values[far][0]} is beyond the days of 32 bits that a column of dates has; convert to"
+                " datetime64[s]"
+            )
+    return values
 
 
 def _float_has(values):

@@ -275,11 +275,11 @@ def compared(x, what):
     """Keys that are compared with texts, as Texts; TypeError if they can never be equal to any."""
     if isinstance(x, Texts):
         return x
-    if x.dtype.kind != "S" and x.size:
+    if getattr(x.dtype, "kind", "") != "S" and x.shape != (0,):  # a dtype of torch has no kind
         raise TypeError(f"{what}: strings are never equal to {x.dtype}; convert one of them")
     if x.ndim != 1:
         raise ValueError(f"{what}: strings of shape {x.shape}; pass one dimension of strings")
-    return of_numpy(x if x.dtype.kind == "S" else np.empty(0, object), what)
+    return of_numpy(x if len(x) else np.empty(0, object), what)
 
 
 def two_texts(a, b, what):
