@@ -150,6 +150,10 @@ class Library:
         """The row numbers of keys in ascending order; equal ones stay in order."""
         if keys.dtype.kind == "T":  # numpy compares these up to the first zero
             keys = keys.astype(object)
+        if keys.ndim == 1 and keys.dtype.kind in "iu" and keys.itemsize > 2 and len(keys):
+            least = keys.min()
+            if int(keys.max()) - int(least) < 2**16:  # sorted by digits: 10^5 counts 2.6 -> 0.3 ms
+                keys = (keys - least).astype(np.uint16)
         return np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
 
     def argsort_floats(self, keys, dtype):
