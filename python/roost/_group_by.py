@@ -18,6 +18,7 @@ from ._arrays.frames import (
     MaskedModel,
     Pandas,
     Rows,
+    Selected,
     beside_keys,
     column_named,
     columns_named,
@@ -43,7 +44,7 @@ from ._arrays.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, NUMBER
 from ._functions import distinct
 from ._group_rows import RANKS, GroupRows
 from ._keys.arrow import ArrowKind
-from ._keys.columns import Column, bitmap_of, decimal_of, scale_of, take_column
+from ._keys.columns import Column, bitmap_of, decimal_of, is_quick_column, scale_of, take_column
 from ._keys.packing import encode_columns
 from ._keys.strings import StringKeys, Texts, listed
 from ._keys.words import keys_of
@@ -283,7 +284,7 @@ class GroupBy:
         return frame
 
     def _read_keys(self):
-        """The distinct keys, as their kind has them, and as users get them."""
+        """The distinct keys, as their kind has them, and as users get them; those of a frame, Selected."""
         with self._lock:
             if "keys" not in self._known:
                 self._known["keys"] = self._keys_of_groups()
@@ -299,6 +300,8 @@ class GroupBy:
             made = self._kind.of_rows(self._groups.first_rows(place, True))
             return None, self._model.like(made) if self._model is MaskedModel else made
         keys = self._kind.decode(self._groups.keys(place), self._library)
+        if self._kind.frames is not None:
+            return keys, self._kind.selected(keys)
         return keys, self._kind.result(keys, self._library, self._model)
 
     def __len__(self):
@@ -315,7 +318,8 @@ class GroupBy:
     @property
     def keys(self):
         """The distinct keys, in an order without meaning that is the same on every run for the same calls."""
-        return self._read_keys()[1]
+        made = self._read_keys()[1]
+        return self._known.setdefault("frame", made.frame()) if type(made) is Selected else made
 
     def __getitem__(self, columns):
         """The same groups with columns of the frame as their values: ``g["v"].sum()``,
@@ -343,7 +347,7 @@ class GroupBy:
         if self._frame is None:
             raise TypeError(f"{what}: keys of no frame; pass values to methods, or call group_by(frame, by)")
         columns_named(self._frame, columns, what, "columns")
-        names, several = names_of(columns, frames_of(self._frame).columns(self._frame)[0])
+        names, several = names_of(columns, frames_of(self._frame).names(self._frame))
         if len(names) > len(dict.fromkeys(names)):
             raise KeyError(f"{what}: columns={columns!r} names one twice; give each name once")
         made = object.__new__(type(self))
@@ -394,8 +398,7 @@ class GroupBy:
             return self._kind.pickled(self._kind.rows(keys, library.of_numpy(groups), library), library)
         if frames is None:
             return made[groups] if isinstance(made, np.ndarray) else take_rows(made, groups)
-        names, columns = frames.columns(made)
-        return frames.frame(names, [frames.take(column, groups) for column in columns])
+        return frames.frame(made.names, [frames.take(column, groups) for column in made.columns])
 
     def size(self):
         """The number of rows of each key: int64."""
@@ -701,7 +704,8 @@ class GroupBy:
         """A frame of the keys and of results, by name."""
         frames = self._kind.frames
         results = [self._column(frames, name, *of) for name, of in asked.items()]
-        names, columns = frames.columns(self.keys)
+        made = self._read_keys()[1]
+        names, columns = made.names, made.columns
         twice = [name for name in names if name in asked]
         if twice:
             raise ValueError(f"roost.GroupBy.agg: {twice[0]!r} is the name of a key; give the result another")
@@ -769,13 +773,17 @@ class GroupBy:
 
     def _named(self, values, how):
         """Values, or a column of the frame that the keys came from."""
-        if self._frame is None:
+        if self._frame is None or frames_of_column(values) is not None:
             return values
+        frames = frames_of(self._frame)
+        names = frames.names(self._frame)
         try:
-            known = values in dict.fromkeys(frames_of(self._frame).columns(self._frame)[0])
+            known = values in dict.fromkeys(names)
         except TypeError:  # no name
             known = False
         if known or isinstance(values, (str, int, float, np.generic, datetime.date)):
+            if names.count(values) == 1:
+                return frames.column(self._frame, names.index(values))
             return column_named(self._frame, values, f"roost.GroupBy.{how}")
         return values
 
@@ -855,7 +863,7 @@ class GroupBy:
         if not self._of_texts:
             keys = self._kind.python(keys, self._library)
         else:
-            column = made if frames is None else frames.columns(made)[1][0]
+            column = made if frames is None else made.columns[0]
             keys = (
                 listed(column) if isinstance(column, np.ndarray) else objects_at(column, np.arange(len(self)))
             )
@@ -1000,7 +1008,7 @@ class GroupBy:
 
     def _column_of(self, values, how, what):
         """An argument as a Column, and the time zone of its instants."""
-        bare, zone = in_utc(readable(values))
+        bare, zone = (values, None) if is_quick_column(values) else in_utc(readable(values))
         try:
             if _LIKE.get(how, how) in _OF_ANY and type(values) is np.ndarray and values.dtype == object:
                 raise TypeError  # of any objects

@@ -15,6 +15,7 @@ from ._arrays.frames import (
     frames_of,
     like_axis,
     of_capsules,
+    selected,
     with_suffix,
     zone_of,
 )
@@ -31,11 +32,11 @@ _SIDES = ["left_only", "right_only", "both"]  # as an indicator names them
 
 def _taken(frames, wanted):
     """The values of some rows of columns, by several threads: this takes most of the time of a merge."""
-    alone = frames is Device or _host.threads() == 1
+    alone, take = frames is Device or _host.threads() == 1, Pandas.taken if frames is Pandas else frames.take
     if alone or sum(len(rows) for _, rows in wanted) < _ALONE:
-        return [frames.take(*each) for each in wanted]
+        return [take(*each) for each in wanted]
     with ThreadPoolExecutor(_host.threads()) as pool:
-        return list(pool.map(lambda each: frames.take(*each), wanted))
+        return list(pool.map(lambda each: take(*each), wanted))
 
 
 def _named(frame):
@@ -108,28 +109,28 @@ class _Keys:
 
     names, own, columns = [], ([], []), ([], [])
 
-    def __init__(self, left, right, names, by_index, arguments, what):
+    def __init__(self, left, right, columns, names, by_index, arguments, what):
         frames = frames_of(left)
-        self.a = self._side(left, names[0], by_index[0], what, arguments[0])
-        self.b = self._side(right, names[1], by_index[1], what, arguments[1])
+        self.a = self._side(left, columns[0], names[0], by_index[0], what, arguments[0])
+        self.b = self._side(right, columns[1], names[1], by_index[1], what, arguments[1])
         if all(by_index) and left.index.nlevels > 1 and left.index.names != right.index.names:
             raise TypeError(
                 f"{what}: indexes of {list(left.index.names)} and {list(right.index.names)}; give their "
                 "levels the same names in one order"
             )
-        (mine, keys), (others, other_keys) = frames.columns(self.a), frames.columns(self.b)
+        mine, keys, others, other_keys = self.a.names, self.a.columns, self.b.names, self.b.columns
         self.names, self.columns = (others if by_index[0] else mine), (keys, other_keys)
         self.own = [] if by_index[0] else mine, [] if by_index[1] else others
         if len(keys) == len(other_keys):  # keys go by their places, so that names may be in any order
-            self.a = frames.frame(self.names, keys) if by_index[0] else self.a
-            self.b = frames.frame(self.names, other_keys)
+            self.a = selected(frames, self.names, keys) if by_index[0] else self.a
+            self.b = selected(frames, self.names, other_keys)
 
     @staticmethod
-    def _side(frame, names, by_index, what, argument):
+    def _side(frame, columns, names, by_index, what, argument):
         if not by_index:
-            return columns_named(frame, names, what, argument)
+            return columns_named(frame, names, what, argument, columns)
         names = [place if name is None else name for place, name in enumerate(frame.index.names)]
-        return Pandas.frame(names, Pandas.levels(frame.index))
+        return selected(Pandas, names, Pandas.levels(frame.index))
 
     def expect_distinct(self, validate, nulls_equal, what):
         """Raises a ValueError if keys repeat on a side where they must not."""
@@ -160,9 +161,9 @@ class _AllPairs(_Keys):
             )
 
 
-def _keys_of(left, right, columns, ways, how, what):
-    """The _Keys that arguments name. `columns`: the names of both sides; `ways`: pairs of `on`, of names and
-    of indexes, None where it was not given."""
+def _keys_of(left, right, known, columns, ways, how, what):
+    """The _Keys that arguments name. `known`: the names of both sides' `columns`; `ways`: pairs of `on`, of
+    names and of indexes, None where it was not given."""
     given = [sum(way[side] is not None for way in ways) for side in (0, 1)]
     if how == "cross":
         if given != [0, 0]:
@@ -174,15 +175,16 @@ def _keys_of(left, right, columns, ways, how, what):
         )
     on, names, by_index = ways
     if on[0] is not None:
-        return _Keys(left, right, on, (False, False), ("on", "on"), what)
+        return _Keys(left, right, columns, on, (False, False), ("on", "on"), what)
     if given == [0, 0]:
-        common = [name for name in columns[0] if name in columns[1]]
+        common = [name for name in known[0] if name in known[1]]
         if not common:
             raise ValueError(
                 f"{what}: frames without a common column; give `on`, or `left_on` and `right_on`"
             )
         names = common, common
-    return _Keys(left, right, names, [by is not None for by in by_index], ("left_on", "right_on"), what)
+    by_index = [by is not None for by in by_index]
+    return _Keys(left, right, columns, names, by_index, ("left_on", "right_on"), what)
 
 
 def _framed(frames, names, wanted, index=(), index_names=None):
@@ -283,7 +285,8 @@ def merge(
         raise TypeError(f"{what}: left_index or right_index, but a {_named(left)} has none; name columns")
     (left_names, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)
     ways = (on, on), (left_on, right_on), tuple(by or None for by in by_index)
-    keys = _keys_of(left, right, (left_names, right_names), ways, how, what)
+    columns = left_columns, right_columns
+    keys = _keys_of(left, right, (left_names, right_names), columns, ways, how, what)
     if validate is not None:
         keys.expect_distinct(validate, nulls_equal, what)
     narrow = len(left) + len(right) < 2**31
@@ -291,14 +294,15 @@ def merge(
     rows = join_as(keys.a, keys.b, how, "int32" if narrow else "int64", nulls_equal, what)
     index, index_names = (), None
     if how in ("semi", "anti"):
-        rows = Rows(rows)
+        rows = Rows(rows, len(rows) == len(left))
         if any(by_index):
             index, index_names = [(level, rows) for level in Pandas.levels(left.index)], left.index.names
         wanted = [(column, rows) for column in left_columns]
         return like_axis(_framed(frames, left_names, wanted, index, index_names), left)
     l, r = rows
-    # Rows of the side that keeps all of its own ascend: as many are all of them, once.
-    l_rows = Rows(l, how == "left" and len(l) == len(left))
+    # Rows of a side that keeps all of its own ascend: as many are all of them, once.
+    kept = how in ("left", "outer") or (how == "inner" and frames is not Device and len(l) == len(left))
+    l_rows = Rows(l, kept and len(l) == len(left) and (how != "inner" or bool((l[1:] != l[:-1]).all())))
     r_rows = Rows(r, how == "right" and len(r) == len(right))
     names, wanted = list(keys.names), []
     for name, key, other in zip(names, *keys.columns):

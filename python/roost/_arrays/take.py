@@ -177,11 +177,14 @@ def _arrow(x, what):
     return _from_arrow(x, what), NUMPY
 
 
+_POLARS_NUMBERS = ("Float32", "Float64", *(f"{u}Int{bits}" for u in ("", "U") for bits in (8, 16, 32, 64)))
 _NOT_FROM_POLARS = ("Decimal", "Int128", "UInt128", "Time", "Struct", "List", "Object")
 
 
 def _polars(x, what):
     name = x.dtype.base_type().__name__
+    if name in _POLARS_NUMBERS and not x.null_count():
+        return x.to_numpy(), NUMPY
     if name in _NOT_FROM_POLARS:
         raise TypeError(f"{what}: a polars column of type {x.dtype}; pass numbers, strings, bytes or dates")
     if getattr(x.dtype, "time_zone", None) is not None:
@@ -195,6 +198,9 @@ def _polars(x, what):
 
 
 def _pandas(x, what):
+    dtype = x.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":  # what else it may be takes longer to ask
+        return x.to_numpy(), NUMPY
     if getattr(x, "nlevels", 1) > 1:
         raise TypeError(
             f"{what}: an index of {plural(x.nlevels, 'level')}; pass an array with rows of integers"
@@ -203,7 +209,6 @@ def _pandas(x, what):
     arrow = getattr(column, "_pa_array", None)
     if arrow is not None:
         return _from_arrow(arrow, what), NUMPY
-    dtype = x.dtype
     if isinstance(dtype, np.dtype):
         return x.to_numpy(), NUMPY
     if hasattr(column, "sp_values"):

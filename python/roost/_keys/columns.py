@@ -3,15 +3,16 @@
 import datetime
 import decimal
 import fractions
+import functools
 import numbers
 import sys
 
 import numpy as np
 
 from .._arrays.exact import has_mask, shown, under_mask
-from .._arrays.frames import decoded, frames_of_column, objects_at, of_capsules, take_rows
+from .._arrays.frames import Pandas, Polars, decoded, frames_of_column, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY
-from .._arrays.take import taker_name
+from .._arrays.take import take, taker_name
 from .._arrays.types import numpy_dtype
 from . import strings
 
@@ -107,7 +108,10 @@ class Column:
     def type(self):
         """What its values are, for people."""
         kind = self.array.type if isinstance(self.array, strings.Texts) else None
-        return self.unit or (str(self.array.dtype) if kind is None else kind.__name__)
+        return self.unit or (_shown(self.array.dtype) if kind is None else kind.__name__)
+
+
+_shown = functools.cache(str)  # numpy takes 3 us
 
 
 def bools_of(valid, n):
@@ -383,8 +387,21 @@ def without_tuple(x):
     return x[0] if isinstance(x, tuple) and len(x) == 1 and isinstance(x[0], (list, range)) else x
 
 
+def is_quick_column(x):
+    """Whether an argument is a column of pandas or polars of numbers without nulls, as is soon known."""
+    frames = frames_of_column(x)
+    if frames is Pandas:
+        return isinstance(x.dtype, np.dtype) and x.dtype.kind not in strings.KINDS
+    if frames is not Polars or x.null_count():
+        return False
+    kind = x.dtype
+    return kind.is_integer() or kind.is_float()
+
+
 def take_column(x, what):
     """The Column that an argument is. `what` names the argument in errors."""
+    if is_quick_column(x):
+        return Column(*take(x, what), None, x)
     x = of_capsules(x)
     name = kind_of_column(x)
     if name in (None, "masked"):

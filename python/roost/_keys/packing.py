@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from .._arrays.exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
-from .._arrays.frames import frames_of, model_of, objects_at, of_capsules, take_rows
+from .._arrays.frames import Selected, frames_of, model_of, objects_at, of_capsules, take_rows
 from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
 from .._arrays.types import BOOL, FLOAT16, FLOAT32, INT32, INT64, NUMBERS, UINT8, numpy_dtype
@@ -21,6 +21,7 @@ from .columns import (
     are_columns,
     bitmap_of,
     is_column,
+    is_quick_column,
     kind_of_column,
     of_values,
     one_of_unit,
@@ -51,6 +52,8 @@ def columns_of(x, what):
     frames. (None, None): one array that has no nulls."""
     if type(x) is np.ndarray:
         return None, None
+    if type(x) is Selected:
+        return _several(x.names, x.columns, what), x.frames
     x = of_capsules(x)
     if are_columns(x, what):
         return _several(range(len(x)), x, what), "tuple"
@@ -61,19 +64,11 @@ def columns_of(x, what):
             raise ValueError(f"{what}: a frame without columns")
         return _several(names, columns, what), frames
     name = kind_of_column(x)
-    if name is None or _is_quick(name, x):
+    bare = name == "other" and not (hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__"))
+    if name is None or bare or is_quick_column(x):
         return None, None
     column = take_column(x, what)
     return (None, None) if len(column.array.shape) > 1 else ([column], "array")
-
-
-def _is_quick(name, x):
-    """Whether a column, or what may be one, has no nulls, as is soon known."""
-    if name == "pandas":
-        return isinstance(x.dtype, np.dtype) and x.dtype.kind != "O"
-    if name == "polars":
-        return (x.dtype.is_integer() or x.dtype.is_float()) and x.null_count() == 0
-    return name == "other" and not (hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__"))
 
 
 def _several(names, given, what):
@@ -124,6 +119,10 @@ def encode_columns(x, what, factorizes=False, drops=None):
     if (given := given_of(x, what)) is not None:
         return encode_given(given, drops or (factorizes and len(given.columns) == 1))
     x = of_capsules(x)
+    if not drops and is_quick_column(x):
+        keys = keys_of(*take(x, what), what)
+        keys.model = model_of(x)
+        return keys
     columns, form = columns_of(x, what)
     if columns is None and not drops:
         keys = encode_strings_too(x, what)
@@ -159,6 +158,14 @@ def encode_columns(x, what, factorizes=False, drops=None):
 
 def encode_two_columns(x, y, what, nulls_equal):
     """The same of two arguments that are compared with each other, numbers by value."""
+    if is_quick_column(x) and is_quick_column(y):
+        (one, library), (two, other) = take(x, what), take(y, what)
+        if one.dtype == two.dtype and len(one) and len(two):
+            return keys_of(one, library, what), keys_of(two, other, what)
+        try:
+            return keys_of_two(one, library, x, two, other, y, what)
+        except NoCommonType:  # which Columns may have
+            pass
     a, b = two_given(x, y, what)
     if a is not None:
         _check_two(_described(a), _described(b), what)
@@ -699,7 +706,10 @@ class ColumnsKind:
         self.packing, self.fields, self.word_bytes = packed.packing, packed.fields, packed.word_bytes
         self.form, self.frames = form, None if form is None or isinstance(form, str) else form
         self._columns = [_Described(c.name, c.unit, c.type, later and c.blank) for c in columns]
-        self.dtype = ", ".join(column.type for column in columns)
+
+    @property
+    def dtype(self):
+        return ", ".join(column.type for column in self._columns)
 
     def decode(self, words, library):
         raw = library.column(library.adopt(words, UINT8, (self.word_bytes,)))
@@ -727,7 +737,12 @@ class ColumnsKind:
         if self.frames is None:
             columns = tuple(key.own() for key in keys)
             return columns if self.form == "tuple" else columns[0]
-        return self.form.frame([key.column.name for key in keys], [key.given(self.form) for key in keys])
+        return self.selected(keys).frame()
+
+    def selected(self, keys):
+        """The columns of keys that are a frame."""
+        names = [key.column.name for key in keys]
+        return Selected(self.form, names, [key.given(self.form) for key in keys])
 
     def keep(self):
         """Keeps no more than keys will be made of: columns may change, and take memory."""

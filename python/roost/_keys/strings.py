@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _host
 from .._arrays.exact import no_nulls, of_python
-from .._arrays.frames import shallow_copy, take_rows
+from .._arrays.frames import Selected, shallow_copy, take_rows
 from .._arrays.libraries import NUMPY
 from .._arrays.take import take, taker_name
 
@@ -206,11 +206,11 @@ class StringKind(ArrayKind):
         return self.texts[:].dtype if self.texts.is_list else self.texts.dtype
 
     def of_rows(self, rows):
-        """The keys of these rows: an array, rows of the `column`, or a frame of it."""
+        """The keys of these rows: an array, rows of the `column`, or Selected rows of a frame."""
         if self.column is None:
             return self.texts[rows]
         taken = take_rows(self.column.given, rows)
-        return taken if self.frames is None else self.frames.frame([self.column.name], [taken])
+        return taken if self.frames is None else Selected(self.frames, [self.column.name], [taken])
 
     def argsort(self, keys, library):
         return library.argsort(keys if self.column is None else self.texts[keys])
@@ -220,9 +220,10 @@ class StringKind(ArrayKind):
             self.column.given = shallow_copy(self.column.given)
 
     def result(self, keys, library, model=None):
-        if self.column is not None:
-            return self.of_rows(keys)
-        return keys if model is None else model.like(keys)
+        made = keys if self.column is None else self.of_rows(keys)
+        if self.frames is not None:
+            return made.frame()
+        return made if self.column is not None or model is None else model.like(made)
 
 
 class TextRows:

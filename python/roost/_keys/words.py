@@ -11,7 +11,7 @@ from .._arrays.libraries import NUMPY, same_device
 from .._arrays.take import take
 from .._arrays.types import NANS, UINT8, UINT32, UINT64, numpy_dtype
 from . import strings
-from .columns import is_column
+from .columns import is_column, is_quick_column
 
 _SIZES = (4, 8, 16, 32)
 _NAT = 2**63
@@ -310,6 +310,8 @@ def _empty_like(array, empty, library):
 
 def own_column(x, what):
     """The array of keys that an argument is, or Texts, and its Library."""
+    if is_quick_column(x):
+        return take(x, what)
     _expect_one(x, what)
     array, library = strings.take_keys(x, what)
     return array if array.shape else array.reshape(1), library
