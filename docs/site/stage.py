@@ -20,7 +20,7 @@ REPOSITORY = PACKAGE.get("urls", {}).get("Repository")  # its address, if it has
 CONTENTS = {
     "Start": "install quickstart",
     "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/concurrent "
-    "docs/stadium docs/several-gpus docs/sparse docs/embeddings",
+    "docs/stadium docs/larger-than-memory docs/several-gpus docs/sparse docs/embeddings",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
     "Results": "papers/roost docs/performance apps/bench/peers/README docs/reproduction",
@@ -54,6 +54,7 @@ HEADERS = {  # the public headers, as the C++ reference lists them
     "Tables of any size": "stadium_map stadium_file stadium_options",
     "Trainable embedding tables": "embedding_table embedding_options gather_rows",
     "Voxels": "coordinate_index kernel_map sparse_conv sparse_options",
+    "Columns larger than GPU memory": "out_of_core",
     "Several GPUs and processes": "shards gpus rank sharded_map sharded_set sharded_multimap sharded_index "
     "sharded_concurrent_map sharded_join sharded_file sharded_table",
     "Places and memory": "place host cuda error file fwd",
