@@ -142,6 +142,18 @@ ROOST_FN Value value_of(const pair<Key, Value>& item) {
   }
 }
 
+/// The key, and the value, of pair i.
+template <class Item>
+struct key_of_item {
+  const Item* items;
+  ROOST_FN auto operator()(std::size_t i) const { return items[i].key; }
+};
+template <class Item>
+struct value_of_item {
+  const Item* items;
+  ROOST_FN auto operator()(std::size_t i) const { return items[i].value; }
+};
+
 /// The i-th pair of two sequences.
 template <class Keys, class Values>
 struct zipped {

@@ -123,18 +123,7 @@ class out_of_core_call {
   host_copies<Device> copies_;
 };
 
-// Items on a device.
-
-template <class Item>
-struct key_of_item {
-  const Item* items;
-  ROOST_FN auto operator()(std::size_t i) const { return items[i].key; }
-};
-template <class Item>
-struct value_of_item {
-  const Item* items;
-  ROOST_FN auto operator()(std::size_t i) const { return items[i].value; }
-};
+/// The keys, and the values, of items on a device.
 template <class Item, class Device>
 auto keys_of_items(const array<Item, Device>& items) {
   return computed(items.size(), key_of_item<Item>{items.data()});

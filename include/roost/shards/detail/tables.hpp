@@ -42,17 +42,6 @@ class sharded_ref {
 
 namespace detail {
 
-template <class Item>
-struct key_of_item {
-  const Item* items;
-  ROOST_FN auto operator()(std::size_t i) const { return items[i].key; }
-};
-template <class Item>
-struct value_of_item {
-  const Item* items;
-  ROOST_FN auto operator()(std::size_t i) const { return items[i].value; }
-};
-
 /// Keys and values of items that have arrived at a shard.
 template <class Item, class Place>
 auto keys_of(const arrived<Item, Place>& arrivals) {
