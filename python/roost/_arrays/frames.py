@@ -34,8 +34,8 @@ def _in_unit(values, units):
         far = (days != days.astype(np.int32)) & ~np.isnat(values)
         if far.any():
             raise OverflowError(
-                f"roost: {values[far][0]} is beyond the days of 32 bits that a column of dates has; convert to"
-                " datetime64[s]"
+                f"roost: {values[far][0]} is beyond the days of 32 bits that a column of dates has; convert"
+                " to datetime64[s]"
             )
     return values
 
