@@ -32,13 +32,11 @@ def test_results_lie_beside_the_arguments(device):
     assert all(f.device == x.device for f in found) and found[1].equal(x)
 
 
-def test_tables_of_texts_refuse_tensors_in_one_line(device):
-    for keys in (["a", "b"], []):
-        table = roost.Map(np.array(keys, object), torch.arange(len(keys)).numpy())
-        assert len(table.find(torch.arange(0, device=device))) == 0
-        if keys:
-            with pytest.raises(TypeError, match="strings are never equal to torch.int64; convert one"):
-                table.find(torch.arange(3, device=device))
+def test_tables_of_texts_refuse_tensors_in_one_line():
+    table = roost.Map(np.array(["a", "b"], object), np.arange(2))
+    assert len(table.find(torch.arange(0))) == 0
+    with pytest.raises(TypeError, match="strings are never equal to torch.int64; convert one"):
+        table.find(torch.arange(3))
 
 
 def test_types_that_torch_hardly_has(device):
