@@ -18,10 +18,13 @@ def _first(column):
     rows = np.arange(min(ROWS, len(column)))
     if isinstance(column, DeviceColumn):
         return column.take(column.library.of_numpy(rows)).to_pyarrow().to_pylist()
-    if frames_of_column(column):
-        return list(objects_at(column, rows))
-    head = column[:ROWS]
-    return listed(head) if isinstance(head, np.ndarray) else head.tolist()
+    try:
+        if frames_of_column(column):
+            return list(objects_at(column, rows))
+        head = column[:ROWS]
+        return listed(head) if isinstance(head, np.ndarray) else head.tolist()
+    except (ValueError, OverflowError):  # Python has no such values
+        return ["..."] * len(rows)
 
 
 def columns_of(keys):

@@ -1702,7 +1702,7 @@ def test_decimals_of_39_digits():
 
 def test_times_of_nanoseconds_are_not_rounded():
     for column in (pa.array([1], pa.time64("ns")), pl.Series([1]).cast(pl.Time)):
-        with pytest.raises(OverflowError, match="a time of nanoseconds"):
+        with pytest.raises(OverflowError, match=r"a value of time64\[ns\] that Python has not"):
             list(roost.Index(column))
         assert roost.unique(column).equals(column)
         assert listed(roost.Index(column).get_indexer(column)) == [0]

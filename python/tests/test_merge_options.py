@@ -452,7 +452,7 @@ def test_keys_of_arrow_in_pandas_as_python_has_them():
         values = values.dictionary_encode() if dictionary else values
         return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([values])))
 
-    with pytest.raises(OverflowError, match="a time of nanoseconds"):
+    with pytest.raises(OverflowError, match=r"a value of time64\[ns\] that Python has not"):
         list(roost.Set(column([1, 2], pa.time64("ns"))))
     times = roost.Set(column([5000, 6000], pa.timestamp("ns", "UTC"), True))
     assert all(time.tzinfo is not None and time in times for time in times)

@@ -229,6 +229,39 @@ def _column(spelling, kind):
     return COLUMNS[spelling](VALUES[kind], kind)
 
 
+def test_missing_is_of_the_type_of_the_column():
+    """polars makes texts of dates and times of one column."""
+    days = pl.Series([datetime.date(2020, 1, 1), None])
+    noon = datetime.datetime(2021, 1, 1, 12)
+    for values, missing in [
+        (days, noon), (days, noon.replace(hour=0)), (days, datetime.time(1)), (days, np.datetime64(noon)),
+        (pl.Series([datetime.time(1), None]), noon), (pl.Series([noon - noon, None]), noon),
+        (pl.Series([noon, None]), noon.replace(tzinfo=datetime.timezone.utc)),
+    ]:  # fmt: skip
+        table = roost.Map(np.array([1, 2]), values)
+        with pytest.raises(TypeError, match="^roost.Map.find: missing=.* is not a value of type "):
+            table.find([1, 9], missing=missing)
+    assert roost.Map([1, 2], days).find([1, 9], missing=noon.date()).to_list() == [days[0], noon.date()]
+
+
+def test_values_that_python_has_not():
+    """One line for them, and notebooks show the others."""
+    bad = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
+    )
+    table, keys = roost.Map([1, 2], bad), roost.Map(bad, [1, 2])
+    for call in (lambda: table[1], lambda: list(keys), lambda: roost.unique(bad, sorted=True)):
+        with pytest.raises(ValueError, match="^roost: a text that is not UTF-8 .*; convert to binary$"):
+            call()
+    fine = roost.Map([1, 2], pa.array([1, 2], pa.time64("ns")))
+    far = roost.Map([1, 2], pa.array([2**53, 1], pa.timestamp("ms", "UTC")))
+    for table, kind in ((fine, r"time64\[ns\]"), (far, r"timestamp\[ms, tz=UTC\]")):
+        with pytest.raises(OverflowError, match=f"^roost: a value of {kind} that Python has not"):
+            table[1]
+    for table in (table, keys, fine, far):
+        assert "..." in table._repr_html_()
+
+
 ZEROS = {"int": 0, "uint": 0, "bool": False, "date": datetime.date(1970, 1, 1)}
 ZEROS |= {"time": datetime.datetime(1970, 1, 1), "duration": datetime.timedelta(0)}
 

@@ -48,6 +48,11 @@ def plural(n, noun):
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
+def not_utf8(error):
+    """What a text that Python cannot decode raises."""
+    return ValueError(f"roost: a text that is not UTF-8 ({error}); convert to binary")
+
+
 def _family(dtype):
     """What the values of a type are, all of one family being comparable; None: only with their own type."""
     if dtype.kind == "m" and np.datetime_data(dtype)[0] in "YM":  # which are not a fixed number of days

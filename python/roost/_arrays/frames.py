@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from .arrow import DeviceColumn, DeviceTable, take_device
-from .exact import advice_on, convert, has_mask
+from .exact import advice_on, convert, has_mask, not_utf8
 
 
 def _listed(values, there):
@@ -591,10 +591,14 @@ class Arrow:
         fine = column.type == pa.time64("ns")  # which pyarrow would round
         try:
             if fine and (column.cast(pa.int64()).fill_null(0).to_numpy() % 1000).any():
-                raise ValueError
+                raise OverflowError("nanoseconds")
             return np.array([*column.to_pylist(), None], object)[:-1]
-        except ValueError:
-            raise OverflowError("roost: a time of nanoseconds, which Python has not; pass a frame") from None
+        except UnicodeDecodeError as error:
+            raise not_utf8(error) from None
+        except (ValueError, OverflowError) as error:  # also of years and zones that Python has not
+            raise OverflowError(
+                f"roost: a value of {column.type} that Python has not ({error}); pass a frame"
+            ) from None
 
 
 class Device:

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from .. import _host
-from .._arrays.exact import no_nulls, of_python
+from .._arrays.exact import no_nulls, not_utf8, of_python
 from .._arrays.frames import Selected, shallow_copy, take_rows
 from .._arrays.libraries import NUMPY
 from .._arrays.take import take, taker_name
@@ -50,7 +50,10 @@ class Texts:
             rows = np.arange(*rows.indices(self.size))
         made = np.empty(len(rows), object)
         address = made.__array_interface__["data"][0]
-        _host.write_objects(self.column, np.ascontiguousarray(rows, np.int64), address)
+        try:
+            _host.write_objects(self.column, np.ascontiguousarray(rows, np.int64), address)
+        except UnicodeDecodeError as error:
+            raise not_utf8(error) from None
         return of_python(made.tolist(), "roost") if self.is_list else made
 
 

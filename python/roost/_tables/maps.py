@@ -69,7 +69,8 @@ class Mapping(Keyed):
         -------
         keys, values : arrays
             In the same order, which has no meaning. Keys have the form in which they were passed: an array, a
-            column, a tuple of these, or a frame. Values are of the library of the keys.
+            column, a tuple of these, or a frame. Values are of the library of the keys, and columns
+            without words, such as texts, of their own.
 
         Examples
         --------

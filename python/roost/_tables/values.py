@@ -248,7 +248,7 @@ class ColumnValues(Values):
             return np.ma.array(row) if has_mask(self.array) else row
         try:
             row = self.frames.one(value, self.array)
-            same = bool(self.frames.objects(row)[0] == value)
+            same = self.frames.are_alike(row, self.array) and bool(self.frames.objects(row)[0] == value)
         except Exception:  # of each library its own
             same = False
         return row if same else self._refuse(value, what)
