@@ -491,7 +491,7 @@ class GroupBy:
         greatest."""
         return self._all("mode", values)
 
-    def nlargest(self, values, n=None):
+    def nlargest(self, values=None, n=None):
         """The `n` greatest values of each key, or all if there are fewer. After ``g["v"]``, give `n` alone.
 
         Returns
@@ -501,7 +501,7 @@ class GroupBy:
         """
         return self._outermost("nlargest", values, n)
 
-    def nsmallest(self, values, n=None):
+    def nsmallest(self, values=None, n=None):
         """The `n` least values of each key, ascending; otherwise as `nlargest`."""
         return self._outermost("nsmallest", values, n)
 
@@ -1267,7 +1267,7 @@ class GroupBy:
     @whole_floats
     def _outermost(self, how, values, n):
         what = f"roost.GroupBy.{how}"
-        if n is None and not self._alone:
+        if values is None or (n is None and not self._alone):
             raise TypeError(f'{what}: no n; give values and n, or n alone after g["v"]')
         if n is None:
             values, n = self._columns[0], values

@@ -585,3 +585,12 @@ def test_results_for_rows_are_in_chunks_as_the_frame(frame, column):
 def test_tables_and_groups_take_parameters():
     for kind in (roost.GroupBy, roost.Map, roost.Index, roost.ConcurrentMap):
         assert typing.get_origin(kind[np.ndarray]) is kind
+
+
+def test_what_is_left_out_is_named():
+    g = roost.group_by(pd.DataFrame({"k": [1, 2], "v": [3, 4]}), "k")
+    for call in (g["v"].nlargest, g["v"].nsmallest, g.nlargest):
+        with pytest.raises(TypeError, match="no n; give values and n, or n alone"):
+            call()
+    with pytest.raises(TypeError, match="^roost.group_by: by= names columns, of which a ndarray has none; give"):
+        roost.group_by(np.arange(3), ["a"])

@@ -989,8 +989,9 @@ def columns_named(frame, names, what, argument, columns=None):
     """Some columns of a frame, Selected. `argument` has the names, or one; `columns`: all, if known."""
     frames = frames_of(frame)
     if frames is None:
-        advice = advice_on(frame, "which is not a frame")
-        raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}; {advice}")
+        advice = advice_on(frame, "give a frame of pandas, polars or Arrow")
+        kind = type(frame).__name__
+        raise TypeError(f"{what}: {argument}= names columns, of which a {kind} has none; {advice}")
     known = frames.names(frame)
     names, _ = names_of(names, known)
     try:
