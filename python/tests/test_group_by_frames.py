@@ -592,5 +592,5 @@ def test_what_is_left_out_is_named():
     for call in (g["v"].nlargest, g["v"].nsmallest, g.nlargest):
         with pytest.raises(TypeError, match="no n; give values and n, or n alone"):
             call()
-    with pytest.raises(TypeError, match="^roost.group_by: by= names columns, of which a ndarray has none; give"):
+    with pytest.raises(TypeError, match="^roost.group_by: by= names columns, of which a ndarray has none;"):
         roost.group_by(np.arange(3), ["a"])
