@@ -44,4 +44,5 @@ int main() {
   } catch (const char*) {
   }
   std::printf("%zu customers, %zu orders of ours\n", sums.size(), rows.size());
+  return 0;
 }
