@@ -2,7 +2,8 @@
 
 Every page fits a phone and a wide screen, without errors, has an icon, a description and the version; its
 code has the right colours and is not cut off; what scrolls shows that it does; names are links; a search
-finds first what is looked for; and versions lead to each other. Writes a picture of some pages to the folder PICTURES.
+finds first what is looked for; and versions lead to each other. Writes a picture of some pages to the folder
+PICTURES.
 """
 
 import functools

@@ -5,8 +5,10 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include <bit>
 #include <cub/cub.cuh>
 #include <iostream>
+#include <memory>
 
 // CCCL 3 has no such iterators, but these joins name them.
 #if CCCL_VERSION >= 3000000

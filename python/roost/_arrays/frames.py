@@ -106,7 +106,7 @@ class Pandas:
 
     @staticmethod
     def column(frame, i):
-        """The column at a place."""
+        """The column at a place. `items` takes less than `iloc` up to the fourth."""
         return next(itertools.islice(frame.items(), i, None))[1] if i < 4 else frame.iloc[:, i]
 
     @staticmethod
