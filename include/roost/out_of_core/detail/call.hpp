@@ -543,45 +543,51 @@ class rows_in_order {
         });
       return;
     }
-    each_tile([&](std::size_t t, std::uint64_t* next) {
-      const std::size_t first_row = t * tile, rows = smaller(tile, n_ - first_row);
-      count(t, next);
+    cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
       std::uint64_t position = begins_[t];
-      for (std::size_t row = 0; row < rows; ++row) {
-        const std::uint64_t elements = std::exchange(next[row], position);
-        for (std::uint64_t i = 0; i < elements; ++i) at_row(position++, first_row + row);
-        if (all_ && elements == 0) {
-          at_row(position, first_row + row);
-          none(position++);
+      each_few(t, scratch, [&](std::size_t first_row, std::span<std::uint64_t> next, const auto& pieces) {
+        for (std::size_t row = 0; row < next.size(); ++row) {
+          const std::uint64_t elements = std::exchange(next[row], position);
+          for (std::uint64_t i = 0; i < elements; ++i) at_row(position++, first_row + row);
+          if (all_ && elements == 0) {
+            at_row(position, first_row + row);
+            none(position++);
+          }
         }
-      }
-      for (const piece& p : tiles_[t]) {
-        const Run run = runs_[p.run];
-        for (std::size_t i = p.first; i < p.end; ++i) put(next[run.row(i) - first_row]++, run, i);
-      }
+        for (const piece& p : pieces) {
+          const Run run = runs_[p.run];
+          for (std::size_t i = p.first; i < p.middle; ++i) put(next[run.row(i) - first_row]++, run, i);
+        }
+      });
     });
   }
 
  private:
-  static constexpr std::size_t tile = std::size_t{1} << 15;  // rows, whose counts fit in a cache
+  static constexpr std::size_t tile = std::size_t{1} << 16;  // rows
+  static constexpr std::size_t few = std::size_t{1} << 12;   // rows, whose counts fit in the first cache
+  static constexpr std::size_t scratch_bytes = few * sizeof(std::uint64_t);
 
-  /// Elements of a run whose rows are in one tile.
+  /// Elements of a run whose rows are in one tile; those up to `middle` are in the next few rows.
   struct piece {
-    std::size_t run, first, end;
+    std::size_t run, first, end, middle;
   };
 
+  /// body(first row, elements of each row, pieces) for the rows of a tile, a few at a time.
   template <class Body>
-  void each_tile(const Body& body) const {
-    cpu_.launch(tiles_.size(), tile * sizeof(std::uint64_t),
-                [&](const auto&, std::size_t t, std::byte* scratch) {
-                  body(t, reinterpret_cast<std::uint64_t*>(scratch));
-                });
-  }
-  /// next[row] = the elements of that row of a tile.
-  void count(std::size_t t, std::uint64_t* next) const {
-    std::fill_n(next, tile, 0);
-    for (const piece& p : tiles_[t])
-      for (std::size_t i = p.first; i < p.end; ++i) ++next[runs_[p.run].row(i) - t * tile];
+  void each_few(std::size_t t, std::byte* scratch, const Body& body) const {
+    std::vector<piece> pieces = tiles_[t];
+    for (std::size_t row = t * tile, end = smaller(n_, row + tile); row < end; row += few) {
+      const std::span next(reinterpret_cast<std::uint64_t*>(scratch), smaller(few, end - row));
+      std::fill(next.begin(), next.end(), 0);
+      for (piece& p : pieces) {
+        const Run run = runs_[p.run];
+        std::size_t i = p.first;
+        for (; i < p.end && run.row(i) < row + few; ++i) ++next[run.row(i) - row];
+        p.middle = i;
+      }
+      body(row, next, std::as_const(pieces));
+      for (piece& p : pieces) p.first = p.middle;
+    }
   }
 
   void cut() {
@@ -599,19 +605,19 @@ class rows_in_order {
           }
         }
         end = lower_bound(before + 1, end, [&](std::size_t i) { return run.row(i) < next_tile; });
-        of_runs[r].push_back({r, first, end});
+        of_runs[r].push_back({r, first, end, 0});
         first = end;
       }
     });
     for (const auto& pieces : of_runs)
       for (const piece& p : pieces) tiles_[runs_[p.run].row(p.first) / tile].push_back(p);
     begins_.resize(tiles_.size());
-    each_tile([&](std::size_t t, std::uint64_t* next) {
+    cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
       for (const piece& p : tiles_[t]) begins_[t] += p.end - p.first;
       if (!all_) return;
-      count(t, next);
-      const std::size_t rows = smaller(tile, n_ - t * tile);
-      begins_[t] += static_cast<std::size_t>(std::count(next, next + rows, 0));
+      each_few(t, scratch, [&](std::size_t, std::span<std::uint64_t> counts, const auto&) {
+        begins_[t] += static_cast<std::size_t>(std::count(counts.begin(), counts.end(), 0));
+      });
     });
     for (std::uint64_t& begin : begins_) begin = std::exchange(size_, size_ + begin);
   }
