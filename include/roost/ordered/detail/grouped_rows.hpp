@@ -1,0 +1,247 @@
+#pragma once
+
+// Rows by key, in order: see roost/ordered/grouped_rows.hpp.
+
+#include "roost/detail/groups/multimap.hpp"
+#include "roost/ordered/detail/order.hpp"
+#include "roost/ordered/grouped_rows.hpp"
+
+namespace roost::detail {
+
+/// The key of row order[i], or of row i if `order` is null, with this row.
+template <class Key>
+struct keys_with_rows {
+  Key key;
+  const std::uint32_t* order;
+  std::size_t ordered;  // rows in `order`; the others follow
+  std::size_t count;
+  std::size_t size() const { return count; }
+  ROOST_FN auto operator[](std::size_t i) const {
+    const auto row = order != nullptr && i < ordered ? order[i] : static_cast<std::uint32_t>(i);
+    return pair_of(key(row), row);
+  }
+};
+
+inline void check_row_count(std::size_t n, const char* where) {
+  if (n >= ~std::uint32_t{0})
+    raise<invalid_argument>({where, ": ", n, " rows; the most are 2^32 - 2"});
+}
+
+/// Marks groups whose rows below `ordered` are not in ascending order of their words.
+template <class Word>
+struct note_descent {
+  const std::uint32_t* rows;
+  std::size_t ordered;
+  Word word;
+  std::uint32_t* seen;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t, std::uint64_t k) const {
+    if (k == 0 || rows[i] >= ordered || rows[i - 1] >= ordered) return;
+    if (word(rows[i]) < word(rows[i - 1]) && peek(*seen) == 0) fetch_or(*seen, 1u);
+  }
+};
+
+template <class Place, class Key>
+grouped_rows<Place> group_rows_as(const Place& place, std::size_t n, const Key& key,
+                                  const std::uint32_t* order, std::size_t ordered, const char* where) {
+  if (n == 0) return {array<std::uint32_t, Place>(place, 0), zeros(place, 1), n};
+  auto all = group(place, keys_with_rows<Key>{key, order, ordered, n}, 0, where);
+  return {std::move(all.values), std::move(all.offsets), n};
+}
+
+/// put(i, g, k) for each row rows()[i], which is row k of group g.
+template <class Place, class Put>
+void for_each_grouped(const Place& place, const grouped_rows<Place>& all, const Put& put) {
+  if (all.size() != 0) expand(place, all.offsets().data(), all.group_count(), all.size(), put);
+}
+
+/// The rows 0 to n - 1 by key(row). In each group the rows below `ordered` come first, in ascending order of
+/// word(row), equal ones in the order of the rows; then the others in their order. Rows are sorted only if
+/// they are in order neither all together nor in their groups.
+template <class Place, class Key, class Word>
+grouped_rows<Place> group_in_order(const Place& place, std::size_t n, const Key& key, std::size_t ordered,
+                                   const Word& word, const char* where) {
+  check_row_count(n, where);
+  const bool sorted = ordered < 2 || place.sum(ordered - 1, descends_at<Word>{word}) == 0;
+  auto result = group_rows_as(place, n, key, nullptr, 0, where);
+  if (sorted) return result;
+  auto seen = zeros<std::uint32_t>(place, 1);
+  for_each_grouped(place, result, note_descent<Word>{result.rows().data(), ordered, word, seen.data()});
+  if (read_one(place, seen.data()) == 0) return result;
+  result = {};
+  const auto order = rows_in_order(place, ordered, word);
+  return group_rows_as(place, n, key, order.data(), ordered, where);
+}
+
+/// An array for a result of each row of the batch: all bits set where a row is in no group.
+template <class T, class Place>
+array<T, Place> results_of_rows(const Place& place, const grouped_rows<Place>& all) {
+  array<T, Place> results(place, all.batch_size());
+  if (all.size() != all.batch_size()) place.fill(results.data(), 0xff, results.bytes());
+  return results;
+}
+
+// Sizes of the groups that first_rows and last_rows make, and their rows.
+
+struct smaller_length {
+  const std::uint64_t* offsets;
+  std::uint64_t most;
+  ROOST_FN std::uint64_t operator()(std::size_t group) const {
+    return smaller(offsets[group + 1] - offsets[group], most);
+  }
+};
+
+struct copy_end_row {
+  const std::uint32_t* rows;
+  const std::uint64_t* offsets;
+  const std::uint64_t* new_offsets;
+  bool first;
+  std::uint32_t* target;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
+    const std::uint64_t size = new_offsets[group + 1] - new_offsets[group];
+    target[i] = rows[first ? offsets[group] + k : offsets[group + 1] - size + k];
+  }
+};
+
+template <class Place>
+grouped_rows<Place> end_rows(const Place& place, const grouped_rows<Place>& all, std::uint64_t n, bool first) {
+  const std::size_t groups = all.group_count();
+  if (n == 0 || groups == 0)
+    return {array<std::uint32_t, Place>(place, 0), zeros(place, 1), all.batch_size()};
+  array<std::uint64_t, Place> offsets(place, groups + 1);
+  write_offsets(place, groups, smaller_length{all.offsets().data(), n}, offsets.data());
+  array<std::uint32_t, Place> rows(place, read_one(place, offsets.data() + groups));
+  expand(place, offsets.data(), groups, rows.size(),
+         copy_end_row{all.rows().data(), all.offsets().data(), offsets.data(), first, rows.data()});
+  place.synchronize();
+  return {std::move(rows), std::move(offsets), all.batch_size()};
+}
+
+struct nth_of_group {
+  const std::uint32_t* rows;
+  const std::uint64_t* offsets;
+  std::int64_t n;
+  ROOST_FN std::uint32_t operator()(std::size_t group) const {
+    const auto size = static_cast<std::int64_t>(offsets[group + 1] - offsets[group]);
+    const std::int64_t k = n < 0 ? n + size : n;
+    return k < 0 || k >= size ? no_row<std::uint32_t> : rows[offsets[group] + static_cast<std::uint64_t>(k)];
+  }
+};
+
+struct write_group_number {
+  const std::uint32_t* rows;
+  std::uint32_t* groups;
+  std::uint32_t* positions;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
+    if (groups != nullptr) groups[rows[i]] = static_cast<std::uint32_t>(group);
+    if (positions != nullptr) positions[rows[i]] = static_cast<std::uint32_t>(k);
+  }
+};
+
+struct write_shifted {
+  const std::uint32_t* rows;
+  const std::uint64_t* offsets;
+  std::int64_t n;
+  std::uint32_t* results;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
+    const auto size = offsets[group + 1] - offsets[group];
+    const std::uint64_t from = k - static_cast<std::uint64_t>(n);  // wraps around, beyond every size
+    results[rows[i]] = from < size ? rows[offsets[group] + from] : no_row<std::uint32_t>;
+  }
+};
+
+/// Whether row i of all begins a group of its own.
+template <class Differs>
+struct begins_group {
+  const std::uint32_t* rows;
+  Differs differs;
+  std::uint8_t* begins;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t, std::uint64_t k) const {
+    begins[i] = k == 0 || differs(rows[i - 1], rows[i]) ? 1 : 0;
+  }
+};
+
+}  // namespace roost::detail
+
+namespace roost {
+
+template <detail::place_comes_first Place, class Keys>
+grouped_rows<Place> group_rows(const Place& place, const Keys& keys) {
+  const auto all = detail::as_sequence(keys);
+  detail::check_row_count(all.size(), "roost::group_rows");
+  return detail::group_rows_as(place, all.size(), detail::element<detail::sequence_of<Keys>>{all}, nullptr, 0,
+                               "roost::group_rows");
+}
+
+template <detail::place_comes_first Place, class Keys, class By>
+grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& by, row_order order) {
+  constexpr const char* where = "roost::group_rows";
+  const auto all = detail::as_sequence(keys);
+  const auto numbers = detail::as_sequence(by);
+  if (all.size() != numbers.size()) {
+    detail::raise<invalid_argument>({where, ": ", all.size(), " keys but ", numbers.size(),
+                                     " numbers to order them by; give one a key"});
+  }
+  detail::refuse_nan(place, numbers, where);
+  return detail::group_in_order(
+      place, all.size(), detail::element<detail::sequence_of<Keys>>{all}, all.size(),
+      detail::order_word_at<detail::sequence_of<By>>{numbers, order == row_order::descending}, where);
+}
+
+template <class Place>
+array<std::uint32_t, Place> group_numbers(const Place& place, const grouped_rows<Place>& all) {
+  auto numbers = detail::results_of_rows<std::uint32_t>(place, all);
+  detail::for_each_grouped(place, all,
+                           detail::write_group_number{all.rows().data(), numbers.data(), nullptr});
+  return numbers;
+}
+
+template <class Place>
+array<std::uint32_t, Place> positions_in_groups(const Place& place, const grouped_rows<Place>& all) {
+  auto positions = detail::results_of_rows<std::uint32_t>(place, all);
+  detail::for_each_grouped(place, all,
+                           detail::write_group_number{all.rows().data(), nullptr, positions.data()});
+  return positions;
+}
+
+template <class Place>
+array<std::uint32_t, Place> shifted_rows(const Place& place, const grouped_rows<Place>& all, std::int64_t n) {
+  auto rows = detail::results_of_rows<std::uint32_t>(place, all);
+  detail::for_each_grouped(
+      place, all, detail::write_shifted{all.rows().data(), all.offsets().data(), n, rows.data()});
+  return rows;
+}
+
+template <class Place>
+grouped_rows<Place> first_rows(const Place& place, const grouped_rows<Place>& all, std::uint64_t n) {
+  return detail::end_rows(place, all, n, true);
+}
+template <class Place>
+grouped_rows<Place> last_rows(const Place& place, const grouped_rows<Place>& all, std::uint64_t n) {
+  return detail::end_rows(place, all, n, false);
+}
+
+template <class Place>
+array<std::uint32_t, Place> nth_rows(const Place& place, const grouped_rows<Place>& all, std::int64_t n) {
+  return detail::array_of(place, all.group_count(),
+                          detail::nth_of_group{all.rows().data(), all.offsets().data(), n});
+}
+
+template <class Place, class Differs>
+grouped_rows<Place> split_groups(const Place& place, const grouped_rows<Place>& all, const Differs& differs) {
+  const std::size_t n = all.size();
+  array<std::uint8_t, Place> begins(place, n);
+  detail::for_each_grouped(place, all,
+                           detail::begins_group<Differs>{all.rows().data(), differs, begins.data()});
+  const detail::element<const std::uint8_t*> begins_at{begins.data()};
+  const std::uint64_t groups = place.sum(n, begins_at);
+  array<std::uint64_t, Place> offsets(place, groups + 1);
+  using put = detail::put_at_position<detail::number<std::uint64_t>, std::uint64_t>;
+  if (n != 0) detail::select(place, n, begins_at, put{{}, offsets.data()});
+  detail::write_one(place, offsets.data() + groups, std::uint64_t{n});
+  array<std::uint32_t, Place> rows(place, n);
+  place.copy(rows.data(), all.rows().data(), rows.bytes());
+  place.synchronize();
+  return {std::move(rows), std::move(offsets), all.batch_size()};
+}
+
+}  // namespace roost
