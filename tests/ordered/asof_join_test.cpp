@@ -1,7 +1,6 @@
-#include <roost/ordered/asof_join.hpp>
-
 #include <limits>
 #include <optional>
+#include <roost/ordered/asof_join.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
@@ -32,7 +31,8 @@ struct table {
 
 /// The row that one left row takes, of the right rows of its key.
 template <class Time>
-std::optional<std::size_t> row_of(Time t, const std::vector<Time>& times, const std::vector<std::size_t>& rows,
+std::optional<std::size_t> row_of(Time t, const std::vector<Time>& times,
+                                  const std::vector<std::size_t>& rows,
                                   const roost::asof_options<Time>& options) {
   std::optional<std::size_t> before, after;
   for (const std::size_t r : rows) {
@@ -100,8 +100,14 @@ TYPED_TEST_SUITE(asof_join, keys);
 TYPED_TEST(asof_join, of_rows_in_any_order) {
   using time = std::int64_t;
   for (const auto right_order : {order::ascending, order::of_each_key, order::none}) {
-    for (const auto& [n, m, groups] : std::vector<std::tuple<std::size_t, std::size_t, u64>>{
-             {0, 0, 1}, {0, 5, 2}, {5, 0, 2}, {1, 1, 1}, {100, 1000, 7}, {3000, 200, 40}, {9000, 9000, 2500}}) {
+    for (const auto& [n, m, groups] :
+         std::vector<std::tuple<std::size_t, std::size_t, u64>>{{0, 0, 1},
+                                                                {0, 5, 2},
+                                                                {5, 0, 2},
+                                                                {1, 1, 1},
+                                                                {100, 1000, 7},
+                                                                {3000, 200, 40},
+                                                                {9000, 9000, 2500}}) {
       check<TypeParam, time>(random_table<TypeParam, time>(n, 1, groups, order::none),
                              random_table<TypeParam, time>(m, 5, groups, right_order), {~u64{0}, 0, 3});
     }
@@ -134,9 +140,9 @@ TEST(asof_join_times, of_all_types) {
 
 TEST(asof_join_times, at_the_ends_of_their_types) {
   using limits = std::numeric_limits<std::int64_t>;
-  const table<u32, std::int64_t> ends{{1, 1, 1, 1, 1, 2, 2},
-                                      {limits::min(), limits::max(), 0, -1, limits::min() + 1, limits::max(),
-                                       limits::min()}};
+  const table<u32, std::int64_t> ends{
+      {1, 1, 1, 1, 1, 2, 2},
+      {limits::min(), limits::max(), 0, -1, limits::min() + 1, limits::max(), limits::min()}};
   check<u32, std::int64_t>(ends, ends, {~u64{0}, 0, 1, u64{1} << 63, ~u64{0} - 1});
   const double infinity = std::numeric_limits<double>::infinity();
   const table<u32, double> floats{{1, 1, 1, 1, 1, 1, 2},
@@ -181,8 +187,10 @@ TEST(asof_join_calls, refuse_what_has_no_answer) {
         roost::asof_join(test_place(), keys, left_times, keys, right_times, {.tolerance = tolerance}));
   };
   using roost::invalid_argument;
-  expect_error<invalid_argument>([&] { join(bad, times, 1); }, {"roost::asof_join", "1 of 2", "NaN", "leave"});
-  expect_error<invalid_argument>([&] { join(times, bad, 1); }, {"roost::asof_join", "1 of 2", "NaN", "leave"});
+  expect_error<invalid_argument>([&] { join(bad, times, 1); },
+                                 {"roost::asof_join", "1 of 2", "NaN", "leave"});
+  expect_error<invalid_argument>([&] { join(times, bad, 1); },
+                                 {"roost::asof_join", "1 of 2", "NaN", "leave"});
   expect_error<invalid_argument>([&] { join(times, times, -1); }, {"roost::asof_join", "tolerance", "give"});
   expect_error<invalid_argument>(
       [&] { static_cast<void>(roost::asof_join(test_place(), one, times, keys, times)); },

@@ -53,10 +53,11 @@ struct find_asof {
         if (direction == asof_direction::forward) last = at;
       }
       std::uint64_t found = before;
-      if (before == none || (after != none && kind::between(times[after], t) < kind::between(t, times[before])))
+      if (before == none ||
+          (after != none && kind::between(times[after], t) < kind::between(t, times[before])))
         found = after;
-      all->results[row] = found != none && all->is_near(found, t) ? static_cast<Row>(all->rows[found])
-                                                                   : no_row<Row>;
+      all->results[row] =
+          found != none && all->is_near(found, t) ? static_cast<Row>(all->rows[found]) : no_row<Row>;
     }
   };
   ROOST_FN searcher worker() const { return {this}; }
@@ -84,8 +85,9 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
     detail::raise<invalid_argument>({where, ": ", right.size(), " rows cannot be numbered by ", sizeof(Row),
                                      " bytes; give a larger type"});
   }
-  if (!(options.tolerance >= 0)) {
-    detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
+  if constexpr (std::is_floating_point_v<time>) {
+    if (!(options.tolerance >= 0))
+      detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
   }
   detail::refuse_nan(place, left.values, where);
   array<Row, Place> results(place, n);

@@ -23,8 +23,7 @@ struct keys_with_rows {
 };
 
 inline void check_row_count(std::size_t n, const char* where) {
-  if (n >= ~std::uint32_t{0})
-    raise<invalid_argument>({where, ": ", n, " rows; the most are 2^32 - 2"});
+  if (n >= ~std::uint32_t{0}) raise<invalid_argument>({where, ": ", n, " rows; the most are 2^32 - 2"});
 }
 
 /// Marks groups whose rows below `ordered` are not in ascending order of their words.
@@ -103,7 +102,8 @@ struct copy_end_row {
 };
 
 template <class Place>
-grouped_rows<Place> end_rows(const Place& place, const grouped_rows<Place>& all, std::uint64_t n, bool first) {
+grouped_rows<Place> end_rows(const Place& place, const grouped_rows<Place>& all, std::uint64_t n,
+                             bool first) {
   const std::size_t groups = all.group_count();
   if (n == 0 || groups == 0)
     return {array<std::uint32_t, Place>(place, 0), zeros(place, 1), all.batch_size()};
@@ -178,8 +178,8 @@ grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& b
   const auto all = detail::as_sequence(keys);
   const auto numbers = detail::as_sequence(by);
   if (all.size() != numbers.size()) {
-    detail::raise<invalid_argument>({where, ": ", all.size(), " keys but ", numbers.size(),
-                                     " numbers to order them by; give one a key"});
+    detail::raise<invalid_argument>(
+        {where, ": ", all.size(), " keys but ", numbers.size(), " numbers to order them by; give one a key"});
   }
   detail::refuse_nan(place, numbers, where);
   return detail::group_in_order(
@@ -206,8 +206,8 @@ array<std::uint32_t, Place> positions_in_groups(const Place& place, const groupe
 template <class Place>
 array<std::uint32_t, Place> shifted_rows(const Place& place, const grouped_rows<Place>& all, std::int64_t n) {
   auto rows = detail::results_of_rows<std::uint32_t>(place, all);
-  detail::for_each_grouped(
-      place, all, detail::write_shifted{all.rows().data(), all.offsets().data(), n, rows.data()});
+  detail::for_each_grouped(place, all,
+                           detail::write_shifted{all.rows().data(), all.offsets().data(), n, rows.data()});
   return rows;
 }
 

@@ -1,9 +1,8 @@
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <limits>
-
-#include <bit>
 
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/partition/sort.hpp"

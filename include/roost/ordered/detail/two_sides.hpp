@@ -57,11 +57,12 @@ auto group_two_sides(const Place& place, const LeftKeys& left_keys, const RightK
   const order_word_at<RightTimes> word{right_times};
   two_sides<typename order_word_at<RightTimes>::kind::word, Place> all;
   all.rights = rights;
-  all.rows = group_in_order(place, rights + left_keys.size(),
-                            both_keys<LeftKeys, RightKeys>{left_keys, right_keys, rights}, rights, word, where);
+  all.rows =
+      group_in_order(place, rights + left_keys.size(),
+                     both_keys<LeftKeys, RightKeys>{left_keys, right_keys, rights}, rights, word, where);
   const std::uint32_t* const rows = all.rows.rows().data();
-  all.begins_of_left = array_of(place, all.rows.group_count(),
-                                begin_of_left{rows, all.rows.offsets().data(), rights});
+  all.begins_of_left =
+      array_of(place, all.rows.group_count(), begin_of_left{rows, all.rows.offsets().data(), rights});
   all.times = decltype(all.times)(place, all.rows.size());
   for_each_grouped(place, all.rows,
                    write_right_time<RightTimes>{rows, all.begins_of_left.data(), word, all.times.data()});
