@@ -89,6 +89,12 @@ grouped_rows<Place> last_rows(const Place& place, const grouped_rows<Place>& all
 template <class Place>
 array<std::uint32_t, Place> nth_rows(const Place& place, const grouped_rows<Place>& all, std::int64_t n);
 
+/// Combines the values of each group, as group_by does: f over the values of its rows, in their order.
+/// `values`: one for each row of the batch (invalid_argument otherwise). `f`: an associative function.
+/// Synchronises.
+template <class Place, class Values, class F>
+auto combine_groups(const Place& place, const grouped_rows<Place>& all, const Values& values, const F& f);
+
 /// Splits groups before each row that differs from the row before it in its group: differs(row before, row),
 /// a function of two row numbers that can be copied to the place. Groups and rows keep their order; the new
 /// groups are smaller ones of the same rows. Synchronises. Sessions and runs of equal values are such groups

@@ -57,6 +57,15 @@ struct element_order {
   }
 };
 
+/// target[i] = the value of rows[i]
+template <class Values, class T>
+struct copy_element {
+  Values values;
+  const std::uint32_t* rows;
+  T* target;
+  ROOST_FN void operator()(std::size_t i) const { target[i] = values[rows[i]]; }
+};
+
 /// Values of rows, in the order of the groups.
 template <class Values>
 struct values_of_rows {
@@ -124,15 +133,17 @@ struct level_views {
 
 template <class T, class Place>
 struct scanned_levels {
+  block_levels<Place> levels;
   std::vector<array<T, Place>> memory;
   level_views<T> view{};
 };
 
-/// Scans the blocks of all levels. `source`: (group, element) -> value. Asynchronous on cuda.
+/// Scans the blocks of all levels. `source`: (group, element) -> value. Synchronises.
 template <class T, class Place, class Source, class F>
-scanned_levels<T, Place> scan_levels(const Place& place, const block_levels<Place>& levels,
+scanned_levels<T, Place> scan_levels(const Place& place, const grouped_rows<Place>& rows,
                                      const Source& source, const F& f, bool suffixes) {
-  scanned_levels<T, Place> all;
+  scanned_levels<T, Place> all{levels_of(place, rows)};
+  const block_levels<Place>& levels = all.levels;
   all.view.count = static_cast<int>(levels.count());
   const auto scan = [&](std::size_t level, const auto& from) {
     const auto array_for = [&](bool wanted) {

@@ -2,7 +2,7 @@
 
 // Rows by key, in order: see roost/ordered/grouped_rows.hpp.
 
-#include "roost/detail/groups/multimap.hpp"
+#include "roost/detail/groups/reduce_lists.hpp"
 #include "roost/ordered/detail/order.hpp"
 #include "roost/ordered/grouped_rows.hpp"
 
@@ -69,6 +69,28 @@ grouped_rows<Place> group_in_order(const Place& place, std::size_t n, const Key&
   result = {};
   const auto order = rows_in_order(place, ordered, word);
   return group_rows_as(place, n, key, order.data(), ordered, where);
+}
+
+inline void check_value_count(std::size_t values, std::size_t rows, const char* where) {
+  if (values != rows)
+    raise<invalid_argument>({where, ": ", values, " values for ", rows, " rows; give one for each"});
+}
+
+/// Throws invalid_argument if the rows of a group are not in ascending order of `times`.
+template <class Place, class Times>
+void expect_in_order(const Place& place, const grouped_rows<Place>& all, const Times& times,
+                     const char* where) {
+  check_value_count(times.size(), all.batch_size(), where);
+  refuse_nan(place, times, where);
+  auto seen = zeros<std::uint32_t>(place, 1);
+  for_each_grouped(
+      place, all,
+      note_descent<order_word_at<Times>>{all.rows().data(), ~std::size_t{0}, {times}, seen.data()});
+  if (read_one(place, seen.data()) != 0) {
+    raise<invalid_argument>({where,
+                             ": rows that are not in the order of these times in their groups; group "
+                             "them by roost::group_rows(place, keys, times)"});
+  }
 }
 
 /// An array for a result of each row of the batch: all bits set where a row is in no group.
@@ -149,6 +171,14 @@ struct write_shifted {
   }
 };
 
+/// Values in the order of the groups.
+template <class Values>
+struct value_at_row {
+  Values values;
+  const std::uint32_t* rows;
+  ROOST_FN auto operator[](std::size_t i) const { return values[rows[i]]; }
+};
+
 /// Whether row i of all begins a group of its own.
 template <class Differs>
 struct begins_group {
@@ -224,6 +254,21 @@ template <class Place>
 array<std::uint32_t, Place> nth_rows(const Place& place, const grouped_rows<Place>& all, std::int64_t n) {
   return detail::array_of(place, all.group_count(),
                           detail::nth_of_group{all.rows().data(), all.offsets().data(), n});
+}
+
+template <class Place, class Values, class F>
+auto combine_groups(const Place& place, const grouped_rows<Place>& all, const Values& values, const F& f) {
+  using T = detail::element_of<Values>;
+  using sequence = detail::sequence_of<Values>;
+  const sequence source = detail::as_sequence(values);
+  detail::check_value_count(source.size(), all.batch_size(), "roost::combine_groups");
+  array<T, Place> results(place, all.group_count());
+  if (all.size() != 0) {
+    detail::reduce_lists(place, detail::value_at_row<sequence>{source, all.rows().data()}, all.offsets(), f,
+                         results.data(), nullptr);
+  }
+  place.synchronize();
+  return results;
 }
 
 template <class Place, class Differs>

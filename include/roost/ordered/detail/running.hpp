@@ -7,11 +7,6 @@
 
 namespace roost::detail {
 
-inline void check_value_count(std::size_t values, std::size_t rows, const char* where) {
-  if (values != rows)
-    raise<invalid_argument>({where, ": ", values, " values for ", rows, " rows; give one for each"});
-}
-
 /// Puts the running result of each row: f of what its blocks' earlier neighbours hold, on all levels.
 template <class T, class F, class Put>
 struct put_running {
@@ -40,9 +35,8 @@ void run_over_groups(const Place& place, const grouped_rows<Place>& all, const S
   using T = std::remove_cvref_t<decltype(values[0])>;
   if (all.size() == 0) return;
   const element_order order{direction == running_direction::backward};
-  const auto levels = levels_of(place, all);
   const values_of_rows<Sequence> source{values, all.rows().data(), all.offsets().data(), order};
-  const auto scanned = scan_levels<T>(place, levels, source, f, false);
+  const auto scanned = scan_levels<T>(place, all, source, f, false);
   for_each_grouped(place, all, put_running<T, F, Put>{scanned.view, all.rows().data(), order, f, put});
   place.synchronize();
 }
