@@ -156,6 +156,8 @@ void check_intervals(std::size_t n, std::size_t m, u64 most) {
   for (std::size_t r = 0; r < m; ++r) rows[right[r]].push_back(static_cast<u32>(r));
   for (auto& [key, list] : rows)
     std::stable_sort(list.begin(), list.end(), [&](u32 a, u32 b) { return times[a] < times[b]; });
+  const auto left_keys = upload(left);
+  const auto from_times = upload(from), to_times = upload(to);
   for (const auto closed :
        {window_closed::right, window_closed::left, window_closed::both, window_closed::neither}) {
     std::vector<u32> left_rows, right_rows;
@@ -172,7 +174,7 @@ void check_intervals(std::size_t n, std::size_t m, u64 most) {
         right_rows.push_back(r);
       }
     }
-    const auto found = roost::interval_join(test_place(), upload(left), upload(from), upload(to),
+    const auto found = roost::interval_join(test_place(), left_keys, roost::intervals{from_times, to_times},
                                             upload(right), upload(times), closed);
     EXPECT_TRUE(download(found.left) == left_rows) << n << " and " << m << " rows";
     EXPECT_TRUE(download(found.right) == right_rows) << n << " and " << m << " rows";
@@ -192,10 +194,16 @@ TEST(interval_join, says_how_many_pairs_find_no_memory) {
   const auto keys = upload(std::vector<u32>(n, 1));
   const auto zeros = upload(std::vector<std::int64_t>(n, 0)), ones = upload(std::vector<std::int64_t>(n, 1));
   expect_error<roost::out_of_memory>(
-      [&] { static_cast<void>(roost::interval_join(test_place(), keys, zeros, ones, keys, zeros)); },
+      [&] {
+        static_cast<void>(
+            roost::interval_join(test_place(), keys, roost::intervals{zeros, ones}, keys, zeros));
+      },
       {"roost::interval_join", "90000000000 matches", "fewer"});
   expect_error<roost::invalid_argument>(
-      [&] { static_cast<void>(roost::interval_join<u16>(test_place(), keys, zeros, ones, keys, zeros)); },
+      [&] {
+        static_cast<void>(
+            roost::interval_join<u16>(test_place(), keys, roost::intervals{zeros, ones}, keys, zeros));
+      },
       {"roost::interval_join", "300000 rows", "larger type"});
 }
 

@@ -8,10 +8,19 @@
 
 namespace roost {
 
+/// Where intervals begin, and where they end: two ranges in memory of the place.
+template <class From, class To>
+struct intervals {
+  const From& from;
+  const To& to;
+};
+template <class From, class To>
+intervals(const From&, const To&) -> intervals<From, To>;
+
 /// All pairs of a left row and a right row with the same key whose time is in the interval of the left row.
 ///
-///     const auto rows = roost::interval_join(gpu, stays.room, stays.from, stays.to, alarms.room,
-///     alarms.time);
+///     const roost::intervals stays{from, to};
+///     const auto rows = roost::interval_join(gpu, rooms, stays, alarm_rooms, alarm_times);
 ///
 /// `closed`: the ends that an interval includes; by default [from, to). An interval that ends before it
 /// begins has no times. Pairs are ordered by left row; for each left row by the time of the right row, and
@@ -20,8 +29,8 @@ namespace roost {
 /// are, before any memory is taken for them; invalid_argument, build_error, device_error.
 template <class Row = std::uint32_t, detail::place_comes_first Place, class LeftKeys, class From, class To,
           class RightKeys, class RightTimes>
-joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_keys, const From& from,
-                                      const To& to, const RightKeys& right_keys,
+joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_keys,
+                                      const intervals<From, To>& left_times, const RightKeys& right_keys,
                                       const RightTimes& right_times,
                                       window_closed closed = window_closed::left);
 

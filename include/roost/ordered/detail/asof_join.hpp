@@ -99,8 +99,14 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
   const auto all = detail::group_two_sides(place, left.keys, right.keys, right.values, where);
   using find = detail::find_asof<detail::sequence_as_of<time, LeftTimes>, Row>;
   detail::for_each_grouped(place, all.rows,
-                           find{left.values, options, all.rows.rows().data(), all.rows.offsets().data(),
-                                all.begins_of_left.data(), all.times.data(), all.rights, results.data()});
+                           find{.left_times = left.values,
+                                .options = options,
+                                .rows = all.rows.rows().data(),
+                                .offsets = all.rows.offsets().data(),
+                                .begins_of_left = all.begins_of_left.data(),
+                                .times = all.times.data(),
+                                .rights = all.rights,
+                                .results = results.data()});
   place.synchronize();
   return results;
 }

@@ -134,7 +134,7 @@ struct level_views {
 template <class T, class Place>
 struct scanned_levels {
   block_levels<Place> levels;
-  std::vector<array<T, Place>> memory;
+  std::vector<array<T, Place>> memory{};
   level_views<T> view{};
 };
 

@@ -62,8 +62,8 @@ namespace roost {
 
 template <class Row, detail::place_comes_first Place, class LeftKeys, class From, class To, class RightKeys,
           class RightTimes>
-joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_keys, const From& from,
-                                      const To& to, const RightKeys& right_keys,
+joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_keys,
+                                      const intervals<From, To>& left_times, const RightKeys& right_keys,
                                       const RightTimes& right_times, window_closed closed) {
   using time = detail::element_of<From>;
   static_assert(
@@ -71,8 +71,8 @@ joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_k
       "both sides of a join need times of the same type");
   static_assert(std::is_unsigned_v<Row>, "rows are numbered by unsigned integers");
   constexpr const char* where = "roost::interval_join";
-  const auto left = detail::zip_checked(left_keys, from, where);
-  const auto ends = detail::zip_checked(left_keys, to, where);
+  const auto left = detail::zip_checked(left_keys, left_times.from, where);
+  const auto ends = detail::zip_checked(left_keys, left_times.to, where);
   const auto right = detail::zip_checked(right_keys, right_times, where);
   const std::size_t n = left.size();
   detail::check_row_count(n + right.size(), where);
