@@ -224,6 +224,20 @@ TEST(ordered_rows_by, floats) {
                                         {"roost::group_rows", "10 of 10", "NaN", "leave"});
 }
 
+// A host sorts the rows of short groups one group after the other, and those of others all together.
+TEST(ordered_rows_by, columns_in_no_order) {
+  for (const std::size_t n : {65'535, 65'536, 65'537, 70'000}) {
+    const std::size_t rows = sanitized ? 2000 : n;
+    std::vector<u32> keys(rows + 100, 1);
+    for (u32 i = 0; i < 100; ++i) keys[i * 11] = i + 2;
+    for (const u64 most : {u64{1000}, ~u64{0}}) {
+      const auto by = random_numbers(keys.size(), n, most);
+      const auto all = roost::group_rows(test_place(), upload(keys), upload(by));
+      EXPECT_TRUE(lists_of(all) == lists_of(keys, by, false)) << n << ", " << most;
+    }
+  }
+}
+
 TEST(ordered_rows_by, the_ends_of_all_types) {
   const auto with = []<class T>(T) {
     using limits = std::numeric_limits<T>;

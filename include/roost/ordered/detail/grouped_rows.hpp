@@ -2,23 +2,52 @@
 
 // Rows by key, in order: see roost/ordered/grouped_rows.hpp.
 
+#include <algorithm>
+
 #include "roost/detail/groups/reduce_lists.hpp"
 #include "roost/ordered/detail/order.hpp"
 #include "roost/ordered/grouped_rows.hpp"
 
 namespace roost::detail {
 
-/// The key of row order[i], or of row i if `order` is null, with this row.
+/// The key of each row with the row.
 template <class Key>
 struct keys_with_rows {
   Key key;
+  std::size_t count;
+  std::size_t size() const { return count; }
+  ROOST_FN auto operator[](std::size_t row) const {
+    return pair_of(key(row), static_cast<std::uint32_t>(row));
+  }
+};
+
+/// A row, and the word that orders it.
+template <class Word>
+struct __attribute__((packed, aligned(4))) ordered_row {
+  std::uint32_t row;
+  Word word;
+};
+
+/// Rows in groups, with their words.
+template <class Word, class Place>
+struct ordered_groups {
+  array<ordered_row<Word>, Place> rows;
+  array<std::uint64_t, Place> offsets;
+};
+
+/// The key of row order[i], or of row i if `order` is null, with this row and its word.
+template <class Key, class Word>
+struct keys_with_ordered_rows {
+  Key key;
+  Word word;
   const std::uint32_t* order;
   std::size_t ordered;  // rows in `order`; the others follow
   std::size_t count;
   std::size_t size() const { return count; }
-  ROOST_FN auto operator[](std::size_t i) const {
+  ROOST_FN auto operator[](std::size_t i) const { return (*this)(i); }
+  ROOST_FN auto operator()(std::size_t i) const {
     const auto row = order != nullptr && i < ordered ? order[i] : static_cast<std::uint32_t>(i);
-    return pair_of(key(row), row);
+    return pair_of(key(row), ordered_row<decltype(word(row))>{row, word(row)});
   }
 };
 
@@ -26,25 +55,100 @@ inline void check_row_count(std::size_t n, const char* where) {
   if (n >= ~std::uint32_t{0}) raise<invalid_argument>({where, ": ", n, " rows; the most are 2^32 - 2"});
 }
 
-/// Marks groups whose rows below `ordered` are not in ascending order of their words.
+/// The words of ordered rows, by position. Rows from `ordered` on do not count.
+template <class Word>
+struct word_of_item {
+  const ordered_row<Word>* rows;
+  std::size_t ordered;
+  ROOST_FN bool counts(std::uint64_t i) const { return rows[i].row < ordered; }
+  ROOST_FN Word operator()(std::uint64_t i) const { return rows[i].word; }
+};
+
+/// The words of the rows of groups, by position.
+template <class Times>
+struct word_of_row {
+  order_word_at<Times> word;
+  const std::uint32_t* rows;
+  ROOST_FN bool counts(std::uint64_t) const { return true; }
+  ROOST_FN auto operator()(std::uint64_t i) const { return word(rows[i]); }
+};
+
+/// Marks that a row that counts comes after one with a greater word in its group.
 template <class Word>
 struct note_descent {
-  const std::uint32_t* rows;
-  std::size_t ordered;
   Word word;
   std::uint32_t* seen;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t, std::uint64_t k) const {
-    if (k == 0 || rows[i] >= ordered || rows[i - 1] >= ordered) return;
-    if (word(rows[i]) < word(rows[i - 1]) && peek(*seen) == 0) fetch_or(*seen, 1u);
+    if (k == 0 || !word.counts(i)) return;
+    if (word(i) < word(i - 1) && peek(*seen) == 0) fetch_or(*seen, 1u);
   }
 };
 
-template <class Place, class Key>
-grouped_rows<Place> group_rows_as(const Place& place, std::size_t n, const Key& key,
-                                  const std::uint32_t* order, std::size_t ordered, const char* where) {
-  if (n == 0) return {array<std::uint32_t, Place>(place, 0), zeros(place, 1), n};
-  auto all = group(place, keys_with_rows<Key>{key, order, ordered, n}, 0, where);
-  return {std::move(all.values), std::move(all.offsets), n};
+/// Whether some do, among n rows. Synchronises.
+template <class Place, class Word>
+bool descends(const Place& place, std::span<const std::uint64_t> offsets, std::size_t n, const Word& word) {
+  if (n == 0) return false;
+  auto seen = zeros<std::uint32_t>(place, 1);
+  expand(place, offsets.data(), offsets.size() - 1, n, note_descent<Word>{word, seen.data()});
+  return read_one(place, seen.data()) != 0;
+}
+
+/// Sorts the rows of a group below `ordered` by their words, on the host.
+template <class Word>
+struct sort_group {
+  ordered_row<Word>* rows;
+  const std::uint64_t* offsets;
+  std::size_t ordered;
+  void operator()(const serial_team&, std::size_t group, std::byte*) const {
+    using item = ordered_row<Word>;
+    item* const first = rows + offsets[group];
+    item* const end = std::partition_point(first, rows + offsets[group + 1],
+                                           [&](const item& i) { return i.row < ordered; });
+    std::sort(first, end, [](const item& a, const item& b) {
+      const Word x = a.word, y = b.word;
+      return x < y || (x == y && a.row < b.row);
+    });
+  }
+};
+
+/// The rows 0 to n - 1 by key(row). In each group the rows below `ordered` come first, in ascending order of
+/// word(row), equal ones in the order of the rows; then the others in their order. Rows are sorted only if
+/// they are in order neither all together nor in their groups. Synchronises.
+template <class Place, class Key, class Word>
+auto group_in_order(const Place& place, std::size_t n, const Key& key, std::size_t ordered, const Word& word,
+                    const char* where) {
+  using word_type = decltype(word(n));
+  check_row_count(n, where);
+  ordered_groups<word_type, Place> result;
+  keys_with_ordered_rows<Key, Word> source{key, word, nullptr, ordered, n};
+  const auto take = [&](auto&& all) {
+    result.rows = std::move(all.values);
+    result.offsets = std::move(all.offsets);
+  };
+  if (n == 0) {
+    result.offsets = zeros(place, 1);
+    return result;
+  }
+  const bool sorted = ordered < 2 || place.sum(ordered - 1, descends_at<Word>{word}) == 0;
+  take(group(place, source, 0, where));
+  const auto offsets = result.offsets.span();
+  if (sorted || !descends(place, offsets, n, word_of_item<word_type>{result.rows.data(), ordered}))
+    return result;
+  if constexpr (std::is_same_v<Place, host>) {
+    // Groups that fit a cache: a third of the time of sorting all rows. One thread sorts a group.
+    std::uint64_t most = 0;
+    for (std::size_t g = 0; g + 1 < offsets.size(); ++g) most = larger(most, offsets[g + 1] - offsets[g]);
+    if (most <= sorted_at_once) {
+      place.launch(offsets.size() - 1, 0, sort_group<word_type>{result.rows.data(), offsets.data(), ordered});
+      return result;
+    }
+  }
+  result = {};
+  const auto order = rows_in_order(place, ordered, word);
+  source.order = order.data();
+  const auto items = array_of(place, n, source);  // since a grouping reads keys several times
+  take(group(place, as_sequence(items), 0, where));
+  return result;
 }
 
 /// put(i, g, k) for each row rows()[i], which is row k of group g.
@@ -53,23 +157,11 @@ void for_each_grouped(const Place& place, const grouped_rows<Place>& all, const 
   if (all.size() != 0) expand(place, all.offsets().data(), all.group_count(), all.size(), put);
 }
 
-/// The rows 0 to n - 1 by key(row). In each group the rows below `ordered` come first, in ascending order of
-/// word(row), equal ones in the order of the rows; then the others in their order. Rows are sorted only if
-/// they are in order neither all together nor in their groups.
-template <class Place, class Key, class Word>
-grouped_rows<Place> group_in_order(const Place& place, std::size_t n, const Key& key, std::size_t ordered,
-                                   const Word& word, const char* where) {
-  check_row_count(n, where);
-  const bool sorted = ordered < 2 || place.sum(ordered - 1, descends_at<Word>{word}) == 0;
-  auto result = group_rows_as(place, n, key, nullptr, 0, where);
-  if (sorted) return result;
-  auto seen = zeros<std::uint32_t>(place, 1);
-  for_each_grouped(place, result, note_descent<Word>{result.rows().data(), ordered, word, seen.data()});
-  if (read_one(place, seen.data()) == 0) return result;
-  result = {};
-  const auto order = rows_in_order(place, ordered, word);
-  return group_rows_as(place, n, key, order.data(), ordered, where);
-}
+template <class Word>
+struct row_of_ordered {
+  const ordered_row<Word>* rows;
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return rows[i].row; }
+};
 
 inline void check_value_count(std::size_t values, std::size_t rows, const char* where) {
   if (values != rows)
@@ -82,11 +174,7 @@ void expect_in_order(const Place& place, const grouped_rows<Place>& all, const T
                      const char* where) {
   check_value_count(times.size(), all.batch_size(), where);
   refuse_nan(place, times, where);
-  auto seen = zeros<std::uint32_t>(place, 1);
-  for_each_grouped(
-      place, all,
-      note_descent<order_word_at<Times>>{all.rows().data(), ~std::size_t{0}, {times}, seen.data()});
-  if (read_one(place, seen.data()) != 0) {
+  if (descends(place, all.offsets(), all.size(), word_of_row<Times>{{times}, all.rows().data()})) {
     raise<invalid_argument>({where,
                              ": rows that are not in the order of these times in their groups; group "
                              "them by roost::group_rows(place, keys, times)"});
@@ -198,8 +286,11 @@ template <detail::place_comes_first Place, class Keys>
 grouped_rows<Place> group_rows(const Place& place, const Keys& keys) {
   const auto all = detail::as_sequence(keys);
   detail::check_row_count(all.size(), "roost::group_rows");
-  return detail::group_rows_as(place, all.size(), detail::element<detail::sequence_of<Keys>>{all}, nullptr, 0,
-                               "roost::group_rows");
+  using key = detail::element<detail::sequence_of<Keys>>;
+  const std::size_t n = all.size();
+  if (n == 0) return {array<std::uint32_t, Place>(place, 0), detail::zeros(place, 1), 0};
+  auto groups = detail::group(place, detail::keys_with_rows<key>{{all}, n}, 0, "roost::group_rows");
+  return {std::move(groups.values), std::move(groups.offsets), n};
 }
 
 template <detail::place_comes_first Place, class Keys, class By>
@@ -212,9 +303,12 @@ grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& b
         {where, ": ", all.size(), " keys but ", numbers.size(), " numbers to order them by; give one a key"});
   }
   detail::refuse_nan(place, numbers, where);
-  return detail::group_in_order(
-      place, all.size(), detail::element<detail::sequence_of<Keys>>{all}, all.size(),
-      detail::order_word_at<detail::sequence_of<By>>{numbers, order == row_order::descending}, where);
+  const detail::order_word_at<detail::sequence_of<By>> word{numbers, order == row_order::descending};
+  auto groups = detail::group_in_order(place, all.size(), detail::element<detail::sequence_of<Keys>>{all},
+                                       all.size(), word, where);
+  auto rows = detail::array_of(place, all.size(), detail::row_of_ordered{groups.rows.data()});
+  place.synchronize();
+  return {std::move(rows), std::move(groups.offsets), all.size()};
 }
 
 template <class Place>

@@ -90,14 +90,6 @@ struct find_by_time {
   };
 };
 
-/// The words of the rows of groups, by position.
-template <class Times>
-struct word_of_row {
-  order_word_at<Times> word;
-  const std::uint32_t* rows;
-  ROOST_FN auto operator()(std::size_t i) const { return word(rows[i]); }
-};
-
 /// The words of times, by position. Throws invalid_argument if they are not ascending in each group.
 template <class Place, class Times>
 auto times_in_order(const Place& place, const grouped_rows<Place>& all, const Times& times,

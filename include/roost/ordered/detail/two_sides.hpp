@@ -15,57 +15,70 @@ struct both_keys {
   ROOST_FN auto operator()(std::size_t row) const { return row < rights ? right[row] : left[row - rights]; }
 };
 
+template <class Left, class Right>
+struct both_words {
+  order_word_at<Left> left;
+  order_word_at<Right> right;
+  std::size_t rights;
+  ROOST_FN auto operator()(std::size_t row) const { return row < rights ? right(row) : left(row - rights); }
+};
+
 /// Where the left rows of a group begin.
+template <class Word>
 struct begin_of_left {
-  const std::uint32_t* rows;
+  const ordered_row<Word>* rows;
   const std::uint64_t* offsets;
   std::uint64_t rights;
   ROOST_FN std::uint64_t operator()(std::size_t group) const {
-    return lower_bound(offsets[group], offsets[group + 1], [&](std::uint64_t i) { return rows[i] < rights; });
+    return lower_bound(offsets[group], offsets[group + 1],
+                       [&](std::uint64_t i) { return rows[i].row < rights; });
   }
 };
 
-/// Groups of the rows of both sides. In each, the right rows come first, by time, those with equal times in
-/// their order.
+/// What kernels see of the groups of both sides. In each, the right rows come first, by time, those with
+/// equal times in their order; then the left rows, in their order, with their times.
+template <class Word>
+struct two_sides_view {
+  const ordered_row<Word>* rows;
+  const std::uint64_t* offsets;
+  const std::uint64_t* begins_of_left;  // of each group
+  std::uint64_t rights;
+  ROOST_FN Word time(std::uint64_t i) const { return rows[i].word; }
+};
+
 template <class Word, class Place>
 struct two_sides {
-  grouped_rows<Place> rows;
-  std::size_t rights = 0;
-  array<std::uint64_t, Place> begins_of_left;  // of each group
-  array<Word, Place> times;                    // of the right rows, at their positions in `rows`
-};
+  ordered_groups<Word, Place> groups;
+  array<std::uint64_t, Place> begins_of_left{};
+  two_sides_view<Word> view{};
 
-template <class Times>
-struct write_right_time {
-  const std::uint32_t* rows;
-  const std::uint64_t* begins_of_left;
-  order_word_at<Times> word;
-  typename order_word_at<Times>::kind::word* target;
-  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) const {
-    if (i < begins_of_left[group]) target[i] = word(rows[i]);
+  template <class Put>
+  void for_each(const Place& place, const Put& put) const {
+    const std::size_t n = groups.rows.size();
+    if (n != 0) expand(place, view.offsets, groups.offsets.size() - 1, n, put);
   }
 };
 
-/// Keys and times as sequences, one of each for every row. Synchronises.
-template <class Place, class LeftKeys, class RightKeys, class RightTimes>
-auto group_two_sides(const Place& place, const LeftKeys& left_keys, const RightKeys& right_keys,
-                     const RightTimes& right_times, const char* where) {
-  static_assert(std::is_same_v<element_of<LeftKeys>, element_of<RightKeys>>,
+/// Keys and times as sequences of pairs, one for each row. Synchronises.
+template <class Place, class Left, class Right>
+auto group_two_sides(const Place& place, const Left& left, const Right& right, const char* where) {
+  using left_keys = decltype(left.keys);
+  using right_keys = decltype(right.keys);
+  using left_times = decltype(left.values);
+  using right_times = decltype(right.values);
+  using word = typename order_word_at<right_times>::kind::word;
+  static_assert(std::is_same_v<element_of<left_keys>, element_of<right_keys>>,
                 "both sides of a join need keys of the same type");
-  refuse_nan(place, right_times, where);
-  const std::size_t rights = right_keys.size();
-  const order_word_at<RightTimes> word{right_times};
-  two_sides<typename order_word_at<RightTimes>::kind::word, Place> all;
-  all.rights = rights;
-  all.rows =
-      group_in_order(place, rights + left_keys.size(),
-                     both_keys<LeftKeys, RightKeys>{left_keys, right_keys, rights}, rights, word, where);
-  const std::uint32_t* const rows = all.rows.rows().data();
-  all.begins_of_left =
-      array_of(place, all.rows.group_count(), begin_of_left{rows, all.rows.offsets().data(), rights});
-  all.times = decltype(all.times)(place, all.rows.size());
-  for_each_grouped(place, all.rows,
-                   write_right_time<RightTimes>{rows, all.begins_of_left.data(), word, all.times.data()});
+  refuse_nan(place, left.values, where);
+  refuse_nan(place, right.values, where);
+  const std::size_t rights = right.size();
+  const both_keys<left_keys, right_keys> keys{left.keys, right.keys, rights};
+  const both_words<left_times, right_times> words{{left.values}, {right.values}, rights};
+  two_sides<word, Place> all{group_in_order(place, rights + left.size(), keys, rights, words, where)};
+  const ordered_row<word>* const rows = all.groups.rows.data();
+  const auto offsets = all.groups.offsets.span();
+  all.begins_of_left = array_of(place, offsets.size() - 1, begin_of_left<word>{rows, offsets.data(), rights});
+  all.view = {rows, offsets.data(), all.begins_of_left.data(), rights};
   return all;
 }
 
