@@ -41,6 +41,7 @@ from ._functions import (
 )
 from ._gather import gather
 from ._group_by import GroupBy, group_by
+from ._asof import merge_asof
 from ._merge import merge
 from ._options import whole_number as _whole_number
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
@@ -65,6 +66,7 @@ __all__ = [
     "isin",
     "join",
     "merge",
+    "merge_asof",
     "nunique",
     "partition",
     "set_threads",
