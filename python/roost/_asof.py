@@ -4,7 +4,16 @@ import numpy as np
 
 from . import _host
 from ._arrays.exact import advice_on, alike
-from ._arrays.frames import Device, Rows, columns_named, frames_of, like_axis, names_of, of_capsules, with_suffix
+from ._arrays.frames import (
+    Device,
+    Rows,
+    columns_named,
+    frames_of,
+    like_axis,
+    names_of,
+    of_capsules,
+    with_suffix,
+)
 from ._arrays.libraries import NUMPY
 from ._arrays.types import INT32, INT64
 from ._keys.columns import ZONED, take_column

@@ -85,9 +85,8 @@ class Rolling:
     same on every run. Methods may be called from several threads.
     """
 
-    def __init__(self, groups, order, windows, least, least_of_counts):
-        self._groups, self._rows, self._windows = groups, order.rows, windows
-        self._least, self._least_of_counts = least, least_of_counts
+    def __init__(self, groups, order, windows, least):
+        self._groups, self._rows, self._windows, self._least = groups, order.rows, windows, least
 
     def __repr__(self):
         return f"roost.Rolling(windows of {self._groups!r})"
@@ -101,11 +100,10 @@ class Rolling:
             return NUMPY.adopt(self._rows.window_sizes(NUMPY.place(), self._windows), INT64)
         return self._combined(there.astype(INT64), "int64", "sum")
 
-    def _each(self, how, values, compute, least=1, asked=True):
+    def _each(self, how, values, compute, least=1):
         """What compute(values, their counts in windows) returns for each column. `least`: the values that a
-        result needs in any case; `asked`: besides `min_periods`."""
-        name = f"rolling.{how}"
-        enough = max(self._least, least) if asked else least
+        result needs in any case."""
+        enough = max(self._least, least)
 
         def make(given):
             taken = self._groups._taken(given, "rolling")
@@ -113,7 +111,7 @@ class Rolling:
             found, has = compute(taken, counts), counts >= enough
             return self._groups._of_rows(found, None if has.all() else has, given, True)
 
-        return self._groups._each(name, values, make)
+        return self._groups._each(f"rolling.{how}", values, make)
 
     def sum(self, *values):
         """The sums: of integers int64 or uint64, which wrap around, of floats float64."""
@@ -154,8 +152,14 @@ class Rolling:
         return self._extremes("max", values)
 
     def count(self, *values):
-        """How many values there are, int64. Without `min_periods` none are needed."""
-        return self._each("count", values, lambda taken, counts: counts, self._least_of_counts, False)
+        """How many values there are, int64. As in pandas, `min_periods` is about rows here, null or not."""
+        sizes = self._counts(None)
+
+        def make(given):
+            counts = self._counts(self._groups._taken(given, "count").there)
+            return self._groups._of_rows(counts, sizes >= self._least, given, True)
+
+        return self._groups._each("rolling.count", values, make)
 
     def var(self, *values, ddof=1):
         """The variances, divided by the number of values less `ddof`, as float64; null if there are not more
@@ -184,9 +188,7 @@ class Rolling:
         return self._each(how, values, spread, ddof + 1)
 
     def _ends(self, how, values):
-        rows = NUMPY.adopt(
-            self._rows.window_ends(NUMPY.place(), self._windows, how == "last"), INT64
-        )
+        rows = NUMPY.adopt(self._rows.window_ends(NUMPY.place(), self._windows, how == "last"), INT64)
 
         def make(given):
             taken = self._groups._taken(given, how)
@@ -221,7 +223,9 @@ def rolling_of(groups, window, on, min_periods, center, closed):
     place = NUMPY.place()
     if on is None:
         if isinstance(window, str) or not hasattr(window, "__index__"):
-            raise TypeError(f"{what}: window={shown(window)} without `on`; give a number of rows, or on= times")
+            raise TypeError(
+                f"{what}: window={shown(window)} without `on`; give a number of rows, or on= times"
+            )
         rows = integer(window, what, "window")
         if rows < 1:
             raise ValueError(f"{what}: window={rows}; give 1 or more")
@@ -242,4 +246,4 @@ def rolling_of(groups, window, on, min_periods, center, closed):
             after = width // 2 if closed in ("right", "both") else -(-width // 2)
         windows = order.rows.windows_by_time(place, order.times, order.kind, (before, after, closed))
     least = rows if min_periods is None else whole_number(min_periods, what, "min_periods")
-    return Rolling(groups, order, windows, least, 0 if min_periods is None else least)
+    return Rolling(groups, order, windows, least)

@@ -40,7 +40,9 @@ def distance_in(x, dtype, what, name):
     """A distance between times of a numpy type, from 0 on, in their unit: an int, or of floats a float."""
     found = _attoseconds(x, what, name)
     if (found is None) == (dtype.kind in "mM") or isinstance(x, (bool, np.bool_)):
-        wanted = "a duration, such as '5m' or a timedelta" if dtype.kind in "mM" else "a number, as of the times"
+        wanted = (
+            "a duration, such as '5m' or a timedelta" if dtype.kind in "mM" else "a number, as of the times"
+        )
         raise TypeError(f"{what}: {name}={shown(x)}, but times are {dtype}; give {wanted}")
     if found is not None:
         unit, step = np.datetime_data(dtype)
