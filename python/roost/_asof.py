@@ -141,7 +141,9 @@ def merge_asof(
     --------
     >>> import pandas, roost
     >>> trades = pandas.DataFrame({"at": [5, 9], "symbol": ["A", "B"], "size": [100, 200]})
-    >>> quotes = pandas.DataFrame({"at": [4, 5, 8], "symbol": ["A", "B", "B"], "bid": [1.5, 2.0, 2.25]})
+    >>> quotes = pandas.DataFrame(
+    ...     {"at": [4, 5, 8], "symbol": ["A", "B", "B"], "bid": [1.5, 2.0, 2.25]}
+    ... )
     >>> roost.merge_asof(trades, quotes, on="at", by="symbol")
        at symbol  size   bid
     0   5      A   100  1.50
@@ -186,10 +188,11 @@ def merge_asof(
     others = [name for name, _ in rest]
     result = [with_suffix(name, suffixes[0]) if name in others else name for name in left_names]
     result += [with_suffix(name, suffixes[1]) if name in left_names else name for name in others]
-    twice = sorted({str(name) for name in result if result.count(name) > 1} - {""})
+    twice = sorted({str(name) for name in result if result.count(name) > 1})
     if len(set(result)) < len(result) and len(set(left_names)) == len(left_names):
         raise ValueError(
-            f"{what}: the result would have two columns {', '.join(twice)}; rename one, or give other suffixes"
+            f"{what}: the result would have two columns {', '.join(twice)}; rename one, or give other "
+            "suffixes"
         )
     every = Rows(np.arange(len(left)), True)
     wanted = [(column, every) for column in left_columns] + [(column, rows) for _, column in rest]

@@ -675,9 +675,9 @@ class GroupBy:
         Examples
         --------
         >>> import pandas, roost
-        >>> frame = pandas.DataFrame({"k": ["a", "b", "a", "a"], "t": [1, 1, 4, 5], "v": [1.0, 2, 3, 4]})
+        >>> frame = pandas.DataFrame({"k": [7, 8, 7, 7], "t": [1, 1, 4, 5], "v": [1, 2, 3, 4]})
         >>> roost.group_by(frame, "k")["v"].rolling(3, on="t").sum().tolist()
-        [1.0, 2.0, 3.0, 7.0]
+        [1, 2, 3, 7]
         """
         return rolling_of(self, window, on, min_periods, center, closed)
 

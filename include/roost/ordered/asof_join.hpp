@@ -25,13 +25,16 @@ struct asof_options {
 
 /// For each left row the right row with the same key whose time is nearest in one direction, or no_row.
 ///
-///     const auto quotes = roost::asof_join(gpu, trade_symbols, trade_times, quote_symbols, quote_times);
-///     const auto near = roost::asof_join(gpu, trade_symbols, trade_times, quote_symbols, quote_times,
-///                                        {.direction = roost::asof_direction::nearest, .tolerance = 50});
+///     // For each trade the last quote of its symbol, and the nearest one within 50 ms.
+///     const auto rows = roost::asof_join(gpu, traded, times, quoted, quote_times);
+///     const auto near = roost::asof_join(
+///         gpu, traded, times, quoted, quote_times,
+///         {.direction = roost::asof_direction::nearest, .tolerance = 50});
 ///
 /// Several right rows may have the chosen time. Then `backward` takes the last of them in the order of the
 /// input, and `forward` the first; so does `nearest`, according to whether the time is at or before that of
-/// the left row, or after it. Pandas and polars do the same.
+/// the left row, or after it. Pandas and polars do the same; but of two times that are equally near, polars
+/// takes the later one.
 ///
 /// Keys: of one type, compared by their bytes. Times: of one type, integers of up to 8 bytes, float or double
 /// without NaN (invalid_argument otherwise); in any order. If the right times are in order, all together or

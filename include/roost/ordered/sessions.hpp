@@ -51,7 +51,8 @@ struct time_buckets {
 ///
 ///     const roost::time_buckets<std::int64_t> hours{3600};
 ///     const auto groups = roost::resample(gpu, rows, times, hours);
-///     // groups.rows()[groups.offsets()[g]] is the first row of bucket g; hours.start(its time) its begin
+///     // The first row of bucket g is groups.rows()[groups.offsets()[g]].
+///     // The bucket begins at hours.start(the time of this row).
 template <class Place, class Times>
 grouped_rows<Place> resample(const Place& place, const grouped_rows<Place>& all, const Times& times,
                              const time_buckets<detail::element_of<Times>>& buckets);
