@@ -16,6 +16,7 @@ struct find_asof {
   two_sides_view<word> all;
   asof_options<Time> options;
   Row* results;
+  std::uint64_t last = 0;  // where the last search ended
 
   /// The right row at a position, if its time is near enough to t.
   ROOST_FN Row near_row(std::uint64_t at, word t) const {
@@ -25,37 +26,27 @@ struct find_asof {
                : no_row<Row>;
   }
 
-  struct searcher {
-    const find_asof* join;
-    std::uint64_t last = 0;  // where the last search ended
-
-    ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
-      const auto& all = join->all;
-      const std::uint64_t first = all.offsets[group], end = all.begins_of_left[group];
-      if (i < end) return;
-      const word t = all.time(i);
-      const bool exact = join->options.allow_exact;
-      const auto direction = join->options.direction;
-      constexpr std::uint64_t none = ~std::uint64_t{0};
-      std::uint64_t before = none, after = none;
-      if (direction != asof_direction::forward) {
-        last = search_from(first, end, last,
-                           [&](std::uint64_t p) { return all.time(p) < t || (exact && all.time(p) == t); });
-        if (last != first) before = last - 1;
-      }
-      if (direction != asof_direction::backward) {
-        last = search_from(first, end, last,
-                           [&](std::uint64_t p) { return all.time(p) < t || (!exact && all.time(p) == t); });
-        if (last != end) after = last;
-      }
-      std::uint64_t found = before;
-      if (before == none ||
-          (after != none && kind::between(all.time(after), t) < kind::between(t, all.time(before))))
-        found = after;
-      join->results[all.rows[i].row - all.rights] = found == none ? no_row<Row> : join->near_row(found, t);
+  ROOST_FN find_asof worker() const { return *this; }
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
+    const std::uint64_t first = all.offsets[group], end = all.begins_of_left[group];
+    if (i < end) return;
+    const word t = all.time(i);
+    constexpr std::uint64_t none = ~std::uint64_t{0};
+    std::uint64_t before = none, after = none;
+    if (options.direction != asof_direction::forward) {
+      last = all.search(group, t, options.allow_exact, last);
+      if (last != first) before = last - 1;
     }
-  };
-  ROOST_FN searcher worker() const { return {this}; }
+    if (options.direction != asof_direction::backward) {
+      last = all.search(group, t, !options.allow_exact, last);
+      if (last != end) after = last;
+    }
+    std::uint64_t found = before;
+    if (before == none ||
+        (after != none && kind::between(all.time(after), t) < kind::between(t, all.time(before))))
+      found = after;
+    results[all.rows[i].row - all.rights] = found == none ? no_row<Row> : near_row(found, t);
+  }
 };
 
 }  // namespace roost::detail

@@ -57,15 +57,6 @@ struct element_order {
   }
 };
 
-/// target[i] = the value of rows[i]
-template <class Values, class T>
-struct copy_element {
-  Values values;
-  const std::uint32_t* rows;
-  T* target;
-  ROOST_FN void operator()(std::size_t i) const { target[i] = values[rows[i]]; }
-};
-
 /// Values of rows, in the order of the groups.
 template <class Values>
 struct values_of_rows {

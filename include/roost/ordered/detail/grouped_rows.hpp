@@ -10,17 +10,6 @@
 
 namespace roost::detail {
 
-/// The key of each row with the row.
-template <class Key>
-struct keys_with_rows {
-  Key key;
-  std::size_t count;
-  std::size_t size() const { return count; }
-  ROOST_FN auto operator[](std::size_t row) const {
-    return pair_of(key(row), static_cast<std::uint32_t>(row));
-  }
-};
-
 /// A row, and the word that orders it.
 template <class Word>
 struct __attribute__((packed, aligned(4))) ordered_row {
@@ -241,9 +230,10 @@ struct write_group_number {
   const std::uint32_t* rows;
   std::uint32_t* groups;
   std::uint32_t* positions;
+  std::uint32_t from = 0;  // the first position
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
     if (groups != nullptr) groups[rows[i]] = static_cast<std::uint32_t>(group);
-    if (positions != nullptr) positions[rows[i]] = static_cast<std::uint32_t>(k);
+    if (positions != nullptr) positions[rows[i]] = from + static_cast<std::uint32_t>(k);
   }
 };
 
@@ -285,11 +275,12 @@ namespace roost {
 template <detail::place_comes_first Place, class Keys>
 grouped_rows<Place> group_rows(const Place& place, const Keys& keys) {
   const auto all = detail::as_sequence(keys);
-  detail::check_row_count(all.size(), "roost::group_rows");
-  using key = detail::element<detail::sequence_of<Keys>>;
+  constexpr const char* where = "roost::group_rows";
+  detail::check_row_count(all.size(), where);
   const std::size_t n = all.size();
   if (n == 0) return {array<std::uint32_t, Place>(place, 0), detail::zeros(place, 1), 0};
-  auto groups = detail::group(place, detail::keys_with_rows<key>{{all}, n}, 0, "roost::group_rows");
+  const auto rows = detail::numbers_to<std::uint32_t>(n);
+  auto groups = detail::group(place, detail::zip_checked(keys, rows, where), 0, where);
   return {std::move(groups.values), std::move(groups.offsets), n};
 }
 

@@ -17,28 +17,17 @@ struct find_interval {
   two_sides_view<word> sides;
   std::uint64_t* firsts;
   std::uint64_t* counts;
+  std::uint64_t first = 0, end = 0;  // where the last searches ended
 
-  struct searcher {
-    const find_interval* all;
-    std::uint64_t first = 0, end = 0;
-    ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
-      const auto& sides = all->sides;
-      const std::uint64_t begin = sides.offsets[group], stop = sides.begins_of_left[group];
-      if (i < stop) return;
-      const std::uint64_t row = sides.rows[i].row - sides.rights;
-      const word from = sides.time(i), to = kind::of(all->to[row]);
-      const bool left = all->left, right = all->right;
-      first = search_from(begin, stop, first, [&](std::uint64_t p) {
-        return sides.time(p) < from || (!left && sides.time(p) == from);
-      });
-      end = search_from(begin, stop, end, [&](std::uint64_t p) {
-        return sides.time(p) < to || (right && sides.time(p) == to);
-      });
-      all->firsts[row] = first;
-      all->counts[row] = end > first ? end - first : 0;
-    }
-  };
-  ROOST_FN searcher worker() const { return {this}; }
+  ROOST_FN find_interval worker() const { return *this; }
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
+    if (i < sides.begins_of_left[group]) return;
+    const std::uint64_t row = sides.rows[i].row - sides.rights;
+    first = sides.search(group, sides.time(i), !left, first);
+    end = sides.search(group, kind::of(to[row]), right, end);
+    firsts[row] = first;
+    counts[row] = end > first ? end - first : 0;
+  }
 };
 
 template <class Row, class Word>

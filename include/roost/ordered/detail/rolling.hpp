@@ -8,23 +8,19 @@
 
 namespace roost::detail {
 
-/// Windows from functions of a row's position: the worker of Find returns them.
+/// Writes the windows that find(i, group, k) returns for the rows of groups.
 template <class Find>
 struct write_windows {
-  Find find;
+  Find find;  // of each worker, which may keep what it found last
   row_window* windows;
   std::uint32_t* longest;
 
-  struct writer {
-    const write_windows* all;
-    typename Find::searcher find;
-    ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) {
-      const row_window window = find(i, group, k);
-      all->windows[i] = window;
-      fetch_max(*all->longest, window.end - window.first);
-    }
-  };
-  ROOST_FN writer worker() const { return {this, typename Find::searcher{&find}}; }
+  ROOST_FN write_windows worker() const { return *this; }
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) {
+    const row_window window = find(i, group, k);
+    windows[i] = window;
+    fetch_max(*longest, window.end - window.first);
+  }
 };
 
 template <class Place, class Find>
@@ -39,23 +35,17 @@ row_windows<Place> windows_of(const Place& place, const grouped_rows<Place>& all
 struct find_by_rows {
   const std::uint64_t* offsets;
   rows_around rows;
-
-  struct searcher {
-    const find_by_rows* all;
-    ROOST_FN row_window operator()(std::uint64_t, std::uint64_t group, std::uint64_t k) const {
-      const std::uint64_t begin = all->offsets[group];
-      const auto size = static_cast<std::int64_t>(all->offsets[group + 1] - begin);
-      const auto within = [&](std::int64_t from) {  // position k + from of the group
-        const auto at = static_cast<std::int64_t>(k);
-        return from < -at ? 0 : from > size - at ? size : at + from;
-      };
-      const std::int64_t first = within(all->rows.first);
-      const std::int64_t last = all->rows.last;
-      const std::int64_t end = larger(first, within(last == INT64_MAX ? last : last + 1));
-      return {static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(first),
-              static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(end)};
-    }
-  };
+  ROOST_FN row_window operator()(std::uint64_t, std::uint64_t group, std::uint64_t k) const {
+    const std::uint64_t begin = offsets[group];
+    const auto size = static_cast<std::int64_t>(offsets[group + 1] - begin);
+    const auto within = [&](std::int64_t from) {  // position k + from of the group
+      const auto at = static_cast<std::int64_t>(k);
+      return static_cast<std::uint64_t>(from < -at ? 0 : from > size - at ? size : at + from);
+    };
+    const std::uint64_t first = within(rows.first);
+    const std::uint64_t end = larger(first, within(rows.last == INT64_MAX ? rows.last : rows.last + 1));
+    return {static_cast<std::uint32_t>(begin + first), static_cast<std::uint32_t>(begin + end)};
+  }
 };
 
 template <class Time>
@@ -65,29 +55,24 @@ struct find_by_time {
   const std::uint64_t* offsets;
   const word* times;  // by position
   time_around<Time> span;
-  bool left, right;  // whether these ends are included
+  bool left, right;                  // whether these ends are included
+  std::uint64_t first = 0, end = 0;  // where the last searches ended
 
-  struct searcher {
-    const find_by_time* all;
-    std::uint64_t first = 0, end = 0;  // where the last searches ended
-    ROOST_FN row_window operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
-      const word* const times = all->times;
-      const time_around<Time>& span = all->span;
-      const std::uint64_t begin = all->offsets[group], stop = all->offsets[group + 1];
-      const word t = times[i];
-      first = search_from(begin, stop, first, [&](std::uint64_t p) {
-        if (times[p] > t) return false;
-        const auto apart = kind::between(t, times[p]);
-        return !(all->left ? apart <= span.before : apart < span.before);
-      });
-      end = search_from(begin, stop, end, [&](std::uint64_t p) {
-        if (times[p] < t) return true;
-        const auto apart = kind::between(times[p], t);
-        return all->right ? apart <= span.after : apart < span.after;
-      });
-      return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(larger(first, end))};
-    }
-  };
+  ROOST_FN row_window operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
+    const std::uint64_t begin = offsets[group], stop = offsets[group + 1];
+    const word t = times[i];
+    first = search_from(begin, stop, first, [&](std::uint64_t p) {
+      if (times[p] > t) return false;
+      const auto apart = kind::between(t, times[p]);
+      return !(left ? apart <= span.before : apart < span.before);
+    });
+    end = search_from(begin, stop, end, [&](std::uint64_t p) {
+      if (times[p] < t) return true;
+      const auto apart = kind::between(times[p], t);
+      return right ? apart <= span.after : apart < span.after;
+    });
+    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(larger(first, end))};
+  }
 };
 
 /// The words of times, by position. Throws invalid_argument if they are not ascending in each group.
@@ -223,8 +208,8 @@ auto combine_windows(const Place& place, const grouped_rows<Place>& all, const r
     scanned = detail::scan_levels<T>(place, all, source, f, true);
   } else {
     auto& elements = scanned.memory.emplace_back(place, all.size());
-    place.for_each(all.size(), detail::copy_element<detail::sequence_of<Values>, T>{
-                                   sequence, all.rows().data(), elements.data()});
+    const detail::value_at_row<detail::sequence_of<Values>> each{sequence, all.rows().data()};
+    detail::write_numbers(place, all.size(), detail::element<decltype(each)>{each}, elements.data());
     scanned.view.elements[0] = elements.data();
   }
   detail::for_each_grouped(place, all,

@@ -72,27 +72,18 @@ struct add_runs {
   }
 };
 
-/// For each row of the batch whether it begins a run, and at which position.
+/// For each row of the batch its position, and whether it begins a run of equal values, or ends one.
 template <class Values>
 struct note_runs {
   Values values;
   const std::uint32_t* rows;
-  runs_so_far* runs;
-  ROOST_FN void operator()(std::uint64_t i, std::uint64_t, std::uint64_t k) const {
-    const bool begins = k == 0 || !(values[rows[i - 1]] == values[rows[i]]);
-    runs[rows[i]] = {static_cast<std::uint32_t>(k), begins ? 1u : 0u};
-  }
-};
-/// Marks the last row of each run, for a scan backwards.
-template <class Values>
-struct note_ends {
-  Values values;
-  const std::uint32_t* rows;
   const std::uint64_t* offsets;
+  bool ends;
   runs_so_far* runs;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
-    const bool ends = i + 1 == offsets[group + 1] || !(values[rows[i]] == values[rows[i + 1]]);
-    runs[rows[i]] = {static_cast<std::uint32_t>(k), ends ? 1u : 0u};
+    const bool edge = ends ? i + 1 == offsets[group + 1] : k == 0;
+    const bool differs = edge || !(values[rows[ends ? i + 1 : i - 1]] == values[rows[i]]);
+    runs[rows[i]] = {static_cast<std::uint32_t>(k), differs ? 1u : 0u};
   }
 };
 
@@ -103,14 +94,6 @@ struct put_rank {
     results[row] = dense ? runs.runs : runs.begin + 1;
   }
 };
-struct next_position {
-  const std::uint32_t* rows;
-  std::uint32_t* results;
-  ROOST_FN void operator()(std::uint64_t i, std::uint64_t, std::uint64_t k) const {
-    results[rows[i]] = static_cast<std::uint32_t>(k + 1);
-  }
-};
-
 }  // namespace roost::detail
 
 namespace roost {
@@ -148,18 +131,14 @@ array<std::uint32_t, Place> ranks_in_groups(const Place& place, const grouped_ro
   array<std::uint32_t, Place> results(place, all.batch_size());
   const std::uint32_t* const rows = all.rows().data();
   if (method == rank_method::first) {
-    detail::for_each_grouped(place, all, detail::next_position{rows, results.data()});
+    detail::for_each_grouped(place, all, detail::write_group_number{rows, nullptr, results.data(), 1});
     place.synchronize();
     return results;
   }
   const bool ends = method == rank_method::greatest;
   array<detail::runs_so_far, Place> runs(place, all.batch_size());
-  if (ends) {
-    detail::for_each_grouped(place, all,
-                             detail::note_ends<sequence>{numbers, rows, all.offsets().data(), runs.data()});
-  } else {
-    detail::for_each_grouped(place, all, detail::note_runs<sequence>{numbers, rows, runs.data()});
-  }
+  detail::for_each_grouped(
+      place, all, detail::note_runs<sequence>{numbers, rows, all.offsets().data(), ends, runs.data()});
   const detail::sequence<const detail::runs_so_far*> source{runs.data(), runs.size()};
   detail::run_over_groups(place, all, source, detail::add_runs(),
                           ends ? running_direction::backward : running_direction::forward,
