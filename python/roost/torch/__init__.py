@@ -16,8 +16,21 @@ from .._arrays.libraries import need_custom_operators
 
 need_custom_operators(torch, "roost.torch")
 
+from ._launch import check
 from .collections import EmbeddingBagCollection, EmbeddingCollection
 from .embedding import Embedding, Map, isin, unique
+from .reductions import (
+    index_add,
+    index_reduce,
+    scatter,
+    scatter_max,
+    scatter_mean,
+    scatter_min,
+    scatter_mul,
+    scatter_reduce,
+    scatter_sum,
+    segment_reduce,
+)
 from .sharded import ShardedTable
 from .table import Table
 
@@ -28,7 +41,18 @@ for _public in (
     Map,
     ShardedTable,
     Table,
+    check,
+    index_add,
+    index_reduce,
     isin,
+    scatter,
+    scatter_max,
+    scatter_mean,
+    scatter_min,
+    scatter_mul,
+    scatter_reduce,
+    scatter_sum,
+    segment_reduce,
     unique,
 ):
     _public.__module__ = "roost.torch"
@@ -40,6 +64,17 @@ __all__ = [
     "Map",
     "ShardedTable",
     "Table",
+    "check",
+    "index_add",
+    "index_reduce",
     "isin",
+    "scatter",
+    "scatter_max",
+    "scatter_mean",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_reduce",
+    "scatter_sum",
+    "segment_reduce",
     "unique",
 ]

@@ -208,7 +208,7 @@ struct reduce_pieces {
   }
 
   ROOST_FN numbers load(const grouped_row& item, std::size_t piece) const {
-    numbers row;
+    numbers row{};
     if (rows == nullptr) {
       if constexpr (sizeof(Source) <= 4 && Width == 1) {
         Source x;
