@@ -2,7 +2,7 @@
 
 #include "bind.hpp"
 #include "columns.hpp"
-#include "roost/embedding/reduce_rows.hpp"
+#include "roost/ids/reduce_rows.hpp"
 
 // What the operators of roost.torch on rows by number and on ids call.
 

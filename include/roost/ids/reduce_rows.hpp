@@ -3,6 +3,7 @@
 #include <span>
 
 #include "roost/embedding/embedding_options.hpp"
+#include "roost/pair.hpp"
 #include "roost/place.hpp"
 
 /// \file
@@ -10,6 +11,9 @@
 /// index_add and scatter are built from, with the same bits each time.
 
 namespace roost {
+
+/// The number of a group of rows, and the position of one of them in the input.
+using grouped_position = pair<std::uint32_t, std::uint32_t>;
 
 /// How the rows of an id are combined, column by column.
 enum class row_reduction : std::uint8_t {
@@ -57,6 +61,15 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
                  std::size_t width, std::span<Value> out, const reduction_options& options,
                  std::uint64_t* wrong);
 
+/// The same for rows that are grouped, as by roost::group_keys: rows[sorted[i].value] belongs to the output
+/// row sorted[i].key. Equal numbers of groups are together, in the order of the input, and ascend; those that
+/// are not below the number of output rows come last, and are left out. Asynchronous on cuda; may be captured
+/// in graphs. Throws as reduce_rows.
+template <class Place, class Value>
+void reduce_grouped_rows(const Place& place, std::span<const grouped_position> sorted,
+                         std::type_identity_t<std::span<const Value>> rows, std::size_t width,
+                         std::span<Value> out, const reduction_options& options);
+
 }  // namespace roost
 
-#include "roost/embedding/detail/reduce_by_number.hpp"
+#include "roost/ids/detail/reduce_rows.hpp"

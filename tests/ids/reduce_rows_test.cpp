@@ -2,7 +2,7 @@
 #include <cstring>
 #include <map>
 #include <random>
-#include <roost/embedding/reduce_rows.hpp>
+#include <roost/ids/reduce_rows.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"

@@ -3,51 +3,18 @@
 #include <bit>
 #include <cmath>
 
-#include "roost/detail/partition/sort.hpp"
 #include "roost/embedding/detail/copy_rows.hpp"
 #include "roost/embedding/detail/numbers.hpp"
-#include "roost/embedding/reduce_rows.hpp"
-#include "roost/pair.hpp"
+#include "roost/ids/detail/sort_ids.hpp"
+#include "roost/ids/reduce_rows.hpp"
 
-// Bodies of roost/embedding/reduce_rows.hpp. Rows are sorted stably by id: then those of an id are a run. A
+// Bodies of roost/ids/reduce_rows.hpp. Rows are sorted stably by id: then those of an id are a run. A
 // run is reduced by pieces of 32 rows from its own beginning. The results of a run with several pieces are a
 // run of the next level, and so on. Nothing is counted first: piece j of a run that begins at b has slot
 // b / 16 + j of the next level. Runs with several pieces have 33 rows or more, so that these slots are
 // different, and a level has a sixteenth of the slots of the one below.
 
 namespace roost::detail {
-
-/// An id, and where its row is. Ids that are not below the number of groups have no row.
-using grouped_row = pair<std::uint32_t, std::uint32_t>;
-
-/// Remembers that the id at position i is wrong.
-ROOST_FN void note_wrong_id(std::uint64_t* wrong, std::uint64_t i) {
-#if ROOST_ON_DEVICE
-  *static_cast<volatile std::uint64_t*>(wrong) = ~i;  // may be memory of the host, where atomics are slow
-#else
-  fetch_max(*wrong, ~i);
-#endif
-}
-
-/// The id at a position; that of wrong ones is the number of groups. `numbers`: of 4 or 2 bytes, which are
-/// kept in place of the position; or null.
-template <class Id>
-struct group_at {
-  const Id* ids;
-  std::uint32_t groups;
-  std::uint64_t* wrong;
-  const void* numbers;
-  bool short_numbers;
-
-  ROOST_FN grouped_row operator()(std::size_t i) const {
-    const auto id = static_cast<std::uint64_t>(std::int64_t{ids[i]});
-    if (id >= groups) note_wrong_id(wrong, i);
-    const std::uint32_t group = id < groups ? static_cast<std::uint32_t>(id) : groups;
-    if (numbers == nullptr) return {group, static_cast<std::uint32_t>(i)};
-    if (short_numbers) return {group, std::uint32_t{static_cast<const std::uint16_t*>(numbers)[i]}};
-    return {group, static_cast<const std::uint32_t*>(numbers)[i]};
-  }
-};
 
 /// Positions [begin, end) of the sorted rows.
 struct row_run {
@@ -356,6 +323,14 @@ void reduce_levels(const Place& place, const grouped_row* sorted, std::size_t n,
   }
 }
 
+/// The same with several numbers at a time where that is possible.
+template <class Place, class Value>
+void reduce_sorted(const Place& place, const grouped_row* sorted, std::size_t n, const Value* rows,
+                   std::size_t width, std::span<Value> out, const reduction_options& options) {
+  const auto reduce = [&](auto w) { reduce_levels<w()>(place, sorted, n, rows, width, out, options); };
+  by_width(width, reduce, rows, static_cast<const Value*>(out.data()));
+}
+
 }  // namespace roost::detail
 
 namespace roost {
@@ -371,22 +346,28 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
     detail::raise<invalid_argument>({"roost::reduce_rows: ", rows.size(), " numbers for ", n,
                                      " ids, and an output of ", out.size(), ", in rows of ", width});
   }
-  if (n >> 32 != 0 || groups >= 0xffffffff) {
-    detail::raise<invalid_argument>(
-        {"roost::reduce_rows: ", n, " ids and ", groups, " output rows; give fewer than 2^32 - 1 of both"});
-  }
+  detail::check_ids("roost::reduce_rows", n, groups);
   if (n == 0 || width == 0) return;
   // A single number of at most 4 bytes is sorted with its id.
   const bool with_numbers = width == 1 && sizeof(Value) <= 4;
   const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), wrong,
                                        with_numbers ? rows.data() : nullptr, sizeof(Value) == 2};
-  const auto sorted =
-      detail::sort_pairs(place, computed(n, group), static_cast<std::uint32_t>(std::bit_width(groups)));
+  const auto sorted = detail::sort_ids(place, n, group);
   const Value* const stored = with_numbers ? nullptr : rows.data();
-  const auto reduce = [&](auto w) {
-    detail::reduce_levels<w()>(place, sorted.items(), n, stored, width, out, options);
-  };
-  detail::by_width(width, reduce, stored, static_cast<const Value*>(out.data()));
+  detail::reduce_sorted(place, sorted.items(), n, stored, width, out, options);
+}
+
+template <class Place, class Value>
+void reduce_grouped_rows(const Place& place, std::span<const grouped_position> sorted,
+                         std::type_identity_t<std::span<const Value>> rows, std::size_t width,
+                         std::span<Value> out, const reduction_options& options) {
+  const std::size_t n = sorted.size();
+  if (width == 0 || rows.size() % width != 0 || out.size() % width != 0) {
+    detail::raise<invalid_argument>({"roost::reduce_grouped_rows: ", rows.size(),
+                                     " numbers, and an output of ", out.size(), ", in rows of ", width});
+  }
+  detail::check_ids("roost::reduce_grouped_rows", n, out.size() / width);
+  if (n != 0) detail::reduce_sorted(place, sorted.data(), n, rows.data(), width, out, options);
 }
 
 }  // namespace roost
