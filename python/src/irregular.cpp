@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <string>
 
 #include "bind.hpp"
 #include "columns.hpp"
+#include "roost/ids/group_ids.hpp"
 #include "roost/ids/reduce_rows.hpp"
 
 // What the operators of roost.torch on rows by number and on ids call.
@@ -40,7 +42,7 @@ std::span<T> numbers_of(const column& all) {
   return {reinterpret_cast<T*>(all.data), all.rows * all.row_bytes / sizeof(T)};
 }
 
-/// A word that an index error is written to: of pinned memory of the host, for a GPU.
+/// A word that errors are written to, or null: of pinned memory of the host, for a GPU.
 std::uint64_t* word_at(std::uintptr_t address) { return reinterpret_cast<std::uint64_t*>(address); }
 
 /// `rows` and `out`: rows of the same width, of a type.
@@ -59,12 +61,87 @@ void reduce_rows_of(const call_place<Place>& at, const column& ids, const column
   });
 }
 
+/// The same for rows that group_keys has grouped.
+template <class Place>
+void reduce_grouped_rows_of(const call_place<Place>& at, const column& sorted, const column& rows,
+                            const column& out, const char* type, const char* how, bool with_output) {
+  const reduction_options options{.how = value_of<row_reduction>(how), .with_output = with_output};
+  with_values(type, [&]<class Value>(Value) {
+    without_gil(at, [&](const Place& place) {
+      reduce_grouped_rows(place, numbers_of<const grouped_position>(sorted), numbers_of<const Value>(rows),
+                          rows.row_bytes / sizeof(Value), numbers_of<Value>(out), options);
+    });
+  });
+}
+
+/// Where results are written; columns without rows are not wanted. `size`: one number.
+distinct_ids distinct_of(const column& keys, std::int64_t fill, const column& size, std::uintptr_t too_many,
+                         const column& inverse, const column& first, const column& counts) {
+  const auto wanted = [](const column& all) {
+    return all.data == nullptr ? nullptr : reinterpret_cast<std::int64_t*>(all.data);
+  };
+  return {.keys = wanted(keys),
+          .limit = std::max({keys.rows, first.rows, counts.rows}),
+          .fill = fill,
+          .size = span_of<std::uint64_t>(size, 1).data(),
+          .too_many = word_at(too_many),
+          .inverse = wanted(inverse),
+          .first = wanted(first),
+          .counts = wanted(counts)};
+}
+
+template <class Place>
+void unique_ids_of(const call_place<Place>& at, const column& ids, const column& keys, std::int64_t fill,
+                   const column& size, std::uintptr_t too_many, const column& inverse, const column& first,
+                   const column& counts) {
+  const distinct_ids result = distinct_of(keys, fill, size, too_many, inverse, first, counts);
+  const auto numbers = span_of<std::int64_t>(ids);
+  without_gil(at, [&](const Place& place) { unique_ids(place, numbers, result); });
+}
+
+/// `sorted`: a column of pairs of numbers of 4 bytes, or empty.
+template <class Place>
+void group_keys_of(const call_place<Place>& at, const column& ids, const column& keys, std::int64_t fill,
+                   const column& size, std::uintptr_t too_many, const column& inverse, const column& first,
+                   const column& counts, const column& sorted, std::uint32_t bits) {
+  const distinct_ids result = distinct_of(keys, fill, size, too_many, inverse, first, counts);
+  const auto numbers = span_of<std::int64_t>(ids);
+  auto* const groups =
+      sorted.data == nullptr ? nullptr : span_of<grouped_position>(sorted, numbers.size()).data();
+  without_gil(at, [&](const Place& place) { group_keys(place, numbers, result, groups, bits); });
+}
+
+template <class Place>
+void find_ids_of(const call_place<Place>& at, const column& ids, const column& queries,
+                 const column& positions, std::int64_t missing) {
+  without_gil(at, [&](const Place& place) {
+    find_ids(place, span_of<std::int64_t>(ids), span_of<std::int64_t>(queries),
+             span_of<std::int64_t>(positions, queries.rows), missing);
+  });
+}
+
+template <class Place>
+void group_ids_of(const call_place<Place>& at, const column& ids, const column& order, const column& offsets,
+                  std::uintptr_t wrong) {
+  with_ids(ids, [&](const auto& numbers) {
+    without_gil(at, [&](const Place& place) {
+      group_ids(place, numbers, offsets.rows - 1, span_of<std::int64_t>(order, ids.rows).data(),
+                span_of<std::int64_t>(offsets, offsets.rows).data(), word_at(wrong));
+    });
+  });
+}
+
 }  // namespace
 
 template <class Place>
 void bind_irregular(nb::module_& m) {
   bind_names<row_reduction>(m, "row_reductions");
   m.def("reduce_rows", &reduce_rows_of<Place>);
+  m.def("reduce_grouped_rows", &reduce_grouped_rows_of<Place>);
+  m.def("unique_ids", &unique_ids_of<Place>);
+  m.def("group_keys", &group_keys_of<Place>);
+  m.def("find_ids", &find_ids_of<Place>);
+  m.def("group_ids", &group_ids_of<Place>);
 }
 
 template void bind_irregular<ROOST_PYTHON_PLACE>(nb::module_&);

@@ -298,7 +298,7 @@ def test_errors_are_torchs(device):
         (x, 0, i, x, "sum"),
         (x, 0, torch.zeros(4, 2, dtype=torch.int64, device=device), x, "sum"),
         (x, 1, torch.zeros(4, 1, dtype=torch.int64, device=device), torch.zeros(4, 2, device=device), "sum"),
-        (x, 0, torch.zeros(1, 1, dtype=torch.int32, device=device), x, "sum"),
+        (x, 0, torch.zeros(1, 1, device=device), x, "sum"),
         (x, 0, torch.zeros(1, 1, dtype=torch.int64, device=device), x.double(), "sum"),
     ):
         with pytest.raises(RuntimeError):
@@ -449,3 +449,403 @@ def test_nan_is_an_extreme(device):
     for how in ("amax", "amin"):
         got = rt.index_reduce(zero, 0, index, source, how, include_self=False)
         assert math.isnan(got[0]) and got[1] == 2
+
+
+def distinct(x, by_key):
+    """Distinct numbers, where each occurs first, the number of each element, and counts."""
+    keys, index, inverse, counts = np.unique(
+        x.cpu().numpy(), return_index=True, return_inverse=True, return_counts=True
+    )
+    if by_key:
+        return keys, index, inverse, counts
+    order = np.argsort(index)
+    return keys[order], index[order], np.argsort(order)[inverse], counts[order]
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_unique_of_a_size(device, by_key):
+    for n, different, dtype in (
+        (0, 1, torch.int64),
+        (1, 1, torch.int64),
+        (2000, 30, torch.int32),
+        (2000, 10**9, torch.int64),
+        (500, 100, torch.int8),
+        (500, 2, torch.bool),
+    ):
+        x = torch.randint(0, different, (n,)).to(dtype).to(device)
+        if dtype is torch.int64 and n > 1:
+            x[:3] = torch.tensor([-(2**63), 2**63 - 1, -1])
+        keys, index, inverse, counts = distinct(x, by_key)
+        for size in (n + 5, len(keys)):
+            got = rt.unique(x, size=size, sorted=by_key, fill_value=1, return_index=True)
+            assert [len(part) for part in got[:4]] == [size, size, n, size] and got[4].shape == ()
+            assert got[0].dtype == dtype and got[4].item() == len(keys)
+            for mine, theirs, rest in zip(got, (keys, index, None, counts), (1, n, 0, 0)):
+                if theirs is not None:
+                    assert np.array_equal(mine[: len(keys)].cpu().numpy(), theirs)
+                    assert (mine[len(keys) :] == rest).all()
+            assert np.array_equal(got[2].cpu().numpy(), inverse)
+            only = rt.unique(x, size=size, sorted=by_key, return_inverse=False, return_counts=False)
+            assert len(only) == 2 and torch.equal(only[0][: len(keys)], got[0][: len(keys)])
+        if len(keys) < 2:
+            continue
+        size = len(keys) - 1
+        got = rt.unique(x, size=size, sorted=by_key, strict=False)
+        assert np.array_equal(got[0].cpu().numpy(), keys[:size]) and got[3].item() == len(keys)
+        assert np.array_equal(got[1].cpu().numpy(), inverse)
+        if device == "cpu":
+            with pytest.raises(ValueError, match=f"more than {size} distinct ids"):
+                rt.unique(x, size=size, sorted=by_key)
+        else:
+            rt.unique(x, size=size, sorted=by_key)
+            with pytest.raises(IndexError, match="more distinct ids than its size"):
+                rt.check(device)
+
+
+def test_unique_without_a_size_is_what_it_was(device):
+    x = ids(1000, 50).to(device)
+    keys, inverse, counts = rt.unique(x, sorted=True)
+    expected = torch.unique(x, return_inverse=True, return_counts=True)
+    assert all(map(torch.equal, (keys, inverse, counts), expected))
+    assert torch.equal(rt.unique(x, sorted=True, return_inverse=False, return_counts=False), keys)
+    for given, error in (
+        ((x.float(), 3), TypeError),
+        ((x.view(2, 500), 3), ValueError),
+        ((x, -1), ValueError),
+        ((x, 2**31), ValueError),
+    ):
+        with pytest.raises(error):
+            rt.unique(*given)
+
+
+def test_relabel(device):
+    seeds = torch.randperm(1000)[:64].to(device) * 10**12
+    first, second = (torch.randint(0, 1000, (n, 8), device=device) * 10**12 for n in (64, 512))
+    everything = torch.cat([seeds, first.reshape(-1), second.reshape(-1)])
+    keys = distinct(everything, False)[0]
+    nodes, numbers = rt.relabel(seeds, first, second)
+    assert np.array_equal(nodes.cpu().numpy(), keys) and torch.equal(numbers[0].cpu(), torch.arange(64))
+    for mine, given in zip(numbers, (seeds, first, second)):
+        assert mine.shape == given.shape and torch.equal(nodes[mine], given)
+    padded, others, n = rt.relabel(seeds, first, second, size=2000, fill_value=-1)
+    assert n == len(keys) and torch.equal(padded[:n], nodes) and (padded[n:] == -1).all()
+    assert all(map(torch.equal, numbers, others))
+    assert rt.relabel(seeds[:0])[0].shape == (0,)
+    with pytest.raises(TypeError, match="of different types"):
+        rt.relabel(seeds, first.int())
+
+
+def test_jagged_unique(device):
+    lengths = torch.tensor([0, 5, 300, 0, 1, 60, 0])
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    x = torch.randint(-20, 20, (int(offsets[-1]),)) * 10**15
+    for dtype in (torch.int64, torch.int32):
+        values, starts, inverse = rt.jagged_unique(x.to(device), offsets.to(dtype).to(device))
+        assert torch.equal(values[inverse].cpu(), x) and len(values) == len(x)
+        for s in range(len(lengths)):
+            mine = values[starts[s] : starts[s + 1]].cpu()
+            assert torch.equal(mine, x[offsets[s] : offsets[s + 1]].unique())
+            places = inverse[offsets[s] : offsets[s + 1]]
+            assert ((places >= starts[s]) & (places < starts[s + 1])).all()
+        assert (values[starts[-1] :] == 0).all()
+    empty = rt.jagged_unique(x[:0].to(device), offsets[:1].to(device))
+    assert [len(part) for part in empty] == [0, 1, 0]
+    if device == "cpu":
+        for wrong in ([0, 5], [0, 400, len(x)], [1, len(x)]):
+            with pytest.raises(ValueError, match="offsets must begin with 0"):
+                rt.jagged_unique(x, torch.tensor(wrong))
+
+
+def test_coalesce_is_that_of_sparse_tensors(device):
+    for size, m, tail in (((40,), 300, ()), ((7, 9), 500, (3,)), ((5, 1, 2**40), 60, ()), ((4, 4), 0, (2,))):
+        at = torch.stack([torch.randint(0, min(n, 50), (m,)) * (n // 50 if n > 50 else 1) for n in size])
+        for dtype in (torch.float64, torch.int64, torch.float32):
+            values = numbers((m, *tail), dtype, m)
+            expected = torch.sparse_coo_tensor(at, values, (*size, *tail)).coalesce()
+            indices, sums = rt.coalesce(at.to(device), values.to(device), size)
+            assert torch.equal(indices.cpu(), expected.indices()) and sums.dtype == dtype
+            torch.testing.assert_close(sums.cpu(), expected.values())
+    values = numbers((500, 3), torch.float64).to(device).requires_grad_()
+    at = torch.stack([ids(500, 5), ids(500, 4, 1)]).to(device)
+    for how in ("sum", "mean"):
+        assert torch.autograd.gradcheck(lambda v, how=how: rt.coalesce(at, v, (5, 4), how)[1], values)
+    means = rt.coalesce(at, values, (5, 4), "mean")[1]
+    flat = at[0] * 4 + at[1]
+    torch.testing.assert_close(means, rt.scatter(values, flat, reduce="mean")[flat.unique()])
+    at[1, 77] = 4
+    with pytest.raises(IndexError, match=r"index 4 at \[1, 77\], for a size of 4"):
+        rt.coalesce(at, values, (5, 4))
+    for given, error in (
+        ((at.int(), values, (5, 5)), TypeError),
+        ((at, values, (5,)), ValueError),
+        ((at, values[:9], (5, 5)), ValueError),
+        ((at, values, (2**40, 2**40)), ValueError),
+        ((at, values, (5, 5), "max"), ValueError),
+    ):
+        with pytest.raises(error):
+            rt.coalesce(*given)
+
+
+def test_groups_and_counts(device):
+    for m, n in ((0, 3), (1, 1), (3000, 70), (500, 9000)):
+        x = ids(m, n, m, 3).to(device)
+        for given in (x, x.int()):
+            offsets, order = rt.to_csr(given, n)
+            assert torch.equal(order, torch.argsort(x, stable=True))
+            assert torch.equal(offsets.diff(), torch.bincount(x.cpu(), minlength=n).to(device))
+        assert torch.equal(rt.bincount(x).cpu(), torch.bincount(x.cpu()))
+        assert torch.equal(rt.bincount(x, minlength=n + 3).cpu(), torch.bincount(x.cpu(), minlength=n + 3))
+        weights = numbers((m,), torch.float64, 1)
+        expected = torch.bincount(x.cpu(), weights, minlength=n).double()  # of no ids torch's are int64
+        torch.testing.assert_close(rt.bincount(x, weights.to(device), size=n).cpu(), expected)
+        spread = x * 10**15 - 3
+        keys, order, offsets = rt.group_ids(spread)
+        assert torch.equal(keys, spread.unique()) and torch.equal(order, torch.argsort(x, stable=True))
+        assert torch.equal(spread[order], torch.repeat_interleave(keys, offsets.diff()))
+    if device == "cpu":
+        with pytest.raises(IndexError, match="id 5 at position 1, for 5 rows"):
+            rt.to_csr(torch.tensor([0, 5]), 5)
+        with pytest.raises(IndexError, match="id -1 at position 0"):
+            rt.bincount(torch.tensor([-1, 5]), size=9)
+
+
+def test_positions_of_ids(device):
+    keys = torch.randint(-(2**60), 2**60, (2000,), device=device)
+    keys[1500:] = keys[:500]
+    asked = torch.cat([keys.flip(0), keys[:50] + 1]).view(41, 50)
+    got = rt.index_of(keys, asked, missing=-7)
+    first = {}
+    for i, key in enumerate(keys.tolist()):
+        first.setdefault(key, i)
+    assert got.reshape(-1).tolist() == [first.get(key, -7) for key in asked.reshape(-1).tolist()]
+    assert rt.index_of(keys[:0], asked).eq(-1).all() and rt.index_of(keys, asked[:0]).shape == (0, 50)
+
+
+def test_ids_compiled(device):
+    x, rows = ids(300, 40, skew=3).to(device), ids(300, 20, 1).to(device)
+
+    def model(x, rows):
+        keys, inverse, counts, n = rt.unique(x, size=64)
+        nodes, numbers, m = rt.relabel(x, rows, size=64)
+        offsets, order = rt.to_csr(rows, 20)
+        values, starts, _ = rt.jagged_unique(x, offsets)
+        return keys + 1, inverse, counts * n, nodes, numbers, m, order, values, starts, rt.index_of(x, rows)
+
+    expected, got = model(x, rows), torch.compile(model, fullgraph=True)(x, rows)
+    torch.testing.assert_close(got, expected)
+    for op, given in (
+        (torch.ops.roost.unique_ids, (x, 50, 0, True, True, True, True)),
+        (torch.ops.roost.unique_ids, (x, 50, 0, False, False, False, True)),
+        (torch.ops.roost.group_ids, (rows, 20)),
+        (torch.ops.roost.find_ids, (x, rows, -1)),
+        (torch.ops.roost.group_keys, (x,)),
+        (torch.ops.roost.coalesce, (x.view(1, -1), numbers((300,), torch.float32).to(device), [40], "sum")),
+    ):
+        torch.library.opcheck(op, given)
+
+    def sparse(x, values):
+        indices, sums = rt.coalesce(x.view(1, -1), values, (40,))
+        return indices, sums * 2
+
+    values = numbers((300,), torch.float32).to(device)
+    torch.testing.assert_close(
+        torch.compile(sparse, fullgraph=True, dynamic=True)(x, values), sparse(x, values)
+    )
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+def test_graphs_replay_with_other_data():
+    def step(x, source):
+        keys, inverse, counts, n = rt.unique(x, size=512)
+        sums = rt.index_add(source.new_zeros(512, 4), 0, inverse, source)
+        offsets, order = rt.to_csr(inverse, 512)
+        return (
+            keys,
+            inverse,
+            counts,
+            n,
+            sums,
+            offsets,
+            order,
+            rt.index_of(keys, x),
+            rt.unique(x, 512, sorted=True)[0],
+        )
+
+    given = ids(4096, 300, skew=4).cuda() * 10**12, numbers((4096, 4), torch.float32).cuda()
+    step(*given)
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step(*given)
+    torch.cuda.current_stream().wait_stream(stream)
+    with torch.cuda.graph(graph):
+        results = step(*given)
+    for seed in range(1, 4):
+        given[0].copy_(ids(4096, 100 * seed, seed, 3).cuda() * 10**12)
+        given[1].copy_(numbers((4096, 4), torch.float32, seed).cuda())
+        graph.replay()
+        assert all(map(torch.equal, results, step(*given)))
+
+
+def moe_oracle(x, experts_of, experts, capacity):
+    """For each expert, the (token, choice) that it gets."""
+    taken = [[] for _ in range(experts)]
+    for token, row in enumerate(experts_of.tolist()):
+        for j, e in enumerate(row):
+            if capacity is None or len(taken[e]) < capacity:
+                taken[e].append((token, j))
+    return taken
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("capacity", [None, 1, 20, 500])
+def test_moe(device, dtype, capacity):
+    for n, k, experts, width in ((150, 2, 7, 16), (40, 1, 3, 5), (10, 3, 1, 8), (0, 2, 3, 4)):
+        x = numbers((n, width), dtype, n)
+        of = torch.stack([ids(n, experts, j, 2) for j in range(k)], 1)
+        taken = moe_oracle(x, of, experts, capacity)
+        given = of.to(device) if k > 1 else of[:, 0].int().to(device)
+        permuted, routes = rt.moe_permute(x.to(device), given, experts, capacity=capacity)
+        counts = torch.bincount(of.reshape(-1), minlength=experts)
+        assert torch.equal(routes.offsets.diff().cpu(), counts) and permuted.dtype == dtype
+        weights = torch.rand(n, k, dtype=torch.float64).to(dtype)
+        expected, weighted = torch.zeros(n, width).double(), torch.zeros(n, width).double()
+        rows = permuted.reshape(-1, width).cpu()
+        for e, mine in enumerate(taken):
+            first = int(routes.offsets[e]) if capacity is None else e * capacity
+            for place, (token, j) in enumerate(mine):
+                assert torch.equal(rows[first + place], x[token]) and routes.rows[token, j] == first + place
+                expected[token] += x[token].double()
+                weighted[token] += (x[token] * weights[token, j]).double()
+            if capacity is not None:
+                assert (rows[first + len(mine) : first + capacity] == 0).all()
+        assert int((routes.rows >= 0).sum()) == sum(map(len, taken))
+        back = rt.moe_unpermute(permuted, routes)
+        tolerance = {"rtol": 4 * torch.finfo(dtype).eps, "atol": 1e-6}
+        torch.testing.assert_close(back.cpu().double(), expected, **tolerance)
+        back = rt.moe_unpermute(permuted, routes, weights.to(device))
+        torch.testing.assert_close(back.cpu().double(), weighted, **tolerance)
+    for given, error in (
+        ((x, of.float(), 3), TypeError),
+        ((x, of[:, :1].expand(0, 0, 0), 3), ValueError),
+        ((x[0] if len(x) else x.view(-1), of, 3), ValueError),
+        ((x, of, 0), ValueError),
+    ):
+        with pytest.raises(error):
+            rt.moe_permute(*given)
+    with pytest.raises(ValueError, match="rows for routes of"):
+        rt.moe_unpermute(torch.zeros(77, 4, device=device), routes)
+    if device == "cpu":
+        with pytest.raises(IndexError, match="id 3 at position 1, for 3 rows"):
+            rt.moe_permute(torch.zeros(2, 4), torch.tensor([0, 3]), 3)
+
+
+@pytest.mark.parametrize("capacity", [None, 3])
+def test_moe_learns_and_compiles(device, capacity):
+    of = torch.tensor([[0, 2], [1, 2], [0, 0], [2, 1], [2, 0]], device=device)
+    x = numbers((5, 3), torch.float64).to(device).requires_grad_()
+    weights = numbers((5, 2), torch.float64, 1).to(device).requires_grad_()
+
+    def layer(x, weights):
+        permuted, routes = rt.moe_permute(x, of, 3, capacity=capacity)
+        return rt.moe_unpermute(permuted.square(), routes, weights)
+
+    assert torch.autograd.gradcheck(layer, (x, weights)) and torch.autograd.gradgradcheck(layer, (x, weights))
+    compiled = torch.compile(layer, fullgraph=True)(x, weights)
+    torch.testing.assert_close(compiled, layer(x, weights))
+    routes = rt.moe_permute(x, of, 3, capacity=capacity)[1]
+    torch.library.opcheck(torch.ops.roost.moe_permute, (x, routes.source, routes.rows))
+    y = x.detach()[routes.source.clamp_min(0)].requires_grad_()
+    torch.library.opcheck(torch.ops.roost.moe_unpermute, (y, routes.source, routes.rows))
+
+
+def samples(name, device, dtype):
+    """What torch's own tests call an operator with."""
+    internal = pytest.importorskip("torch.testing._internal.common_methods_invocations")
+    for op in internal.op_db:
+        if f"{op.name}.{op.variant_test_name}".rstrip(".") == name and dtype in op.supported_dtypes(device):
+            yield from ((op, sample) for sample in op.sample_inputs(device, dtype, requires_grad=False))
+
+
+PATCHED = (
+    *("index_add", "index_reduce.prod", "index_reduce.mean", "index_reduce.amax", "index_reduce.amin"),
+    *("scatter_add", "scatter_reduce.sum", "scatter_reduce.prod", "scatter_reduce.mean"),
+    *("scatter_reduce.amax", "scatter_reduce.amin", "index_put"),
+)
+
+
+@pytest.mark.parametrize("name", PATCHED)
+def test_torchs_samples_under_patch(device, name):
+    tried = 0
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool):
+        for op, sample in samples(name, device, dtype):
+            given = [sample.input, *sample.args]
+            try:
+                expected = op(*given, **sample.kwargs)
+            except RuntimeError:  # of types that torch has on some devices only
+                continue
+            if name == "index_put" and not (sample.args[2:] or sample.kwargs.get("accumulate")):
+                continue
+            with rt.patch():
+                got = op(*given, **sample.kwargs)
+            loose = {"rtol": 0.03, "atol": 0.03} if dtype is torch.bfloat16 else {}
+            torch.testing.assert_close(got, expected, equal_nan=True, **loose)
+            if op.inplace_variant is not None and dtype is not torch.bool:
+                mine = sample.input.clone()
+                with rt.patch():
+                    assert op.inplace_variant(mine, *sample.args, **sample.kwargs) is mine
+                torch.testing.assert_close(mine, expected, equal_nan=True, **loose)
+            tried += 1
+    assert tried > 10
+
+
+def test_patch_is_used(device):
+    """Sums whose last bits depend on the order: those of roost's rule."""
+    source, index = numbers((3000, 4), torch.float32).to(device), ids(3000, 5, skew=3).to(device)
+    zero = torch.zeros(5, 4, device=device)
+    expected = rt.index_add(zero, 0, index, source)
+    rows = index.view(-1, 1).expand_as(source)
+    table = torch.zeros(5, 4, device=device, requires_grad=True)
+    with rt.patch():
+        results = [
+            zero.index_add(0, index, source),
+            zero.clone().index_add_(0, index, source),
+            zero.t().index_add(1, index, source.t()).t(),
+            zero.scatter_add(0, rows, source),
+            zero.clone().scatter_add_(0, rows.contiguous(), source),
+            zero.scatter_reduce(0, rows, source, "sum"),
+            zero.index_put((index,), source, accumulate=True),
+            zero.clone().index_put_((index - 5,), source, accumulate=True),
+            torch.sparse_coo_tensor(index.view(1, -1), source, (5, 4)).coalesce().to_dense(),
+            zero.index_put((index.view(-1, 1), torch.arange(4, device=device)), source, accumulate=True),
+            zero.t().index_put((torch.arange(4, device=device).view(-1, 1), index), source.t(), True).t(),
+        ]
+        strided = torch.zeros(5, 8, device=device)[:, ::2]
+        results.append(strided.index_add_(0, index, source))
+        table.index_select(0, index).mul(source).sum().backward()
+        results.append(table.grad)
+        assert torch.equal(zero.index_add(0, index, source, alpha=2), 2 * expected)
+        imaginary = torch.zeros(5, dtype=torch.complex64, device=device)
+        assert imaginary.index_add(0, index, imaginary.new_ones(3000)).sum() == 3000  # torch's
+        with pytest.raises(RuntimeError, match="same scalar type"):
+            zero.index_add(0, index, source.double())
+        if device == "cpu":
+            for wrong in (5, -6):
+                with pytest.raises(IndexError, match=rf"index \[{wrong}\] at position 0"):
+                    zero.index_put((torch.tensor([wrong]),), source[:1], accumulate=True)
+    assert all(torch.equal(result, expected) for result in results)
+    mask = torch.tensor([True, False, True, True, False], device=device)
+    cube, at = numbers((4, 5, 6), torch.float64).to(device), torch.tensor([5, 5, 0], device=device)
+    puts = (
+        ((None, mask), cube.new_ones(4, 3, 6)),
+        ((at[:2] - 4, None, at[:2]), cube.new_ones(2, 5)),
+        ((None, None, at), cube.new_ones(())),
+        ((at[:2] - 3,), cube.new_ones(6)),
+        ((at[2:], mask), cube.new_ones(3, 6)),
+        ((torch.rand(4, 5, 6, device=device) < 0.5,), cube.new_ones(())),
+    )
+    theirs = [torch.ops.aten.index_put(cube, *put, True) for put in puts]
+    with rt.patch():
+        mine = [torch.ops.aten.index_put(cube, *put, True) for put in puts]
+    torch.testing.assert_close(mine, theirs)

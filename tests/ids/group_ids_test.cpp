@@ -35,12 +35,13 @@ void check_distinct(const ids_type& ids, std::size_t limit, bool ascending, std:
   const auto there = roost::copy_to(test_place(), ids);
   auto keys = garbage<std::int64_t>(limit), inverse = garbage<std::int64_t>(n),
        first = garbage<std::int64_t>(limit), counts = garbage<std::int64_t>(limit);
-  auto size = garbage<std::uint64_t>(1);
+  auto size = garbage<std::uint64_t>(1), too_many = roost::detail::zeros(test_place(), 1);
   auto sorted = garbage<roost::grouped_position>(n);
   const roost::distinct_ids result{.keys = keys.data(),
                                    .limit = limit,
                                    .fill = -77,
                                    .size = size.data(),
+                                   .too_many = too_many.data(),
                                    .inverse = inverse.data(),
                                    .first = first.data(),
                                    .counts = counts.data()};
@@ -51,6 +52,7 @@ void check_distinct(const ids_type& ids, std::size_t limit, bool ascending, std:
   }
   const auto expected = distinct(ids, ascending);
   ASSERT_EQ(roost::copy_to_host(test_place(), size)[0], expected.size());
+  ASSERT_EQ(roost::copy_to_host(test_place(), too_many)[0], expected.size() > limit ? 1 : 0);
   const auto got_keys = roost::copy_to_host(test_place(), keys),
              got_inverse = roost::copy_to_host(test_place(), inverse),
              got_first = roost::copy_to_host(test_place(), first),
@@ -210,6 +212,16 @@ TEST(group_ids, rows_of_groups_are_reduced) {
   EXPECT_THROW(roost::reduce_grouped_rows(test_place(), std::as_const(sorted).span(), rows_there.span(), 3,
                                           out.span(), {}),
                roost::invalid_argument);
+}
+
+TEST(group_ids, groups_need_not_ascend_and_some_have_no_row) {
+  const std::vector<roost::grouped_position> sorted{{7, 0}, {7, 2},    {9, 1}, {~0u, 5},
+                                                    {2, 4}, {5000, 3}, {0, 3}};
+  const std::vector<double> rows{1, 2, 4, 8, 16, 32};
+  auto out = roost::detail::zeros<double>(test_place(), 10);
+  roost::reduce_grouped_rows(test_place(), roost::copy_to(test_place(), sorted).span(),
+                             roost::copy_to(test_place(), rows).span(), 1, out.span(), {});
+  EXPECT_EQ(roost::copy_to_host(test_place(), out), (std::vector<double>{8, 0, 16, 0, 0, 0, 0, 5, 0, 2}));
 }
 
 }  // namespace

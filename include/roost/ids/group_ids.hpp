@@ -19,6 +19,8 @@ struct distinct_ids {
   std::int64_t fill = 0;
   /// How many distinct ids there are; that may be more than `limit`: then the last ones are not written.
   std::uint64_t* size = nullptr;
+  /// Becomes 1 if there are more than `limit`: memory of the place, or pinned memory of the host.
+  std::uint64_t* too_many = nullptr;
   std::int64_t* inverse = nullptr;  ///< of each id of the input, its number, also if that is above the limit
   std::int64_t* first = nullptr;    ///< of `limit` ids, where each occurs first; then the number of all ids
   std::int64_t* counts = nullptr;   ///< of `limit` ids, how often each occurs; then 0

@@ -62,9 +62,10 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
                  std::uint64_t* wrong);
 
 /// The same for rows that are grouped, as by roost::group_keys: rows[sorted[i].value] belongs to the output
-/// row sorted[i].key. Equal numbers of groups are together, in the order of the input, and ascend; those that
-/// are not below the number of output rows come last, and are left out. Asynchronous on cuda; may be captured
-/// in graphs. Throws as reduce_rows.
+/// row sorted[i].key. Rows of a group are together, and are combined in the order that they have there; those
+/// of numbers that are not below that of output rows are left out. Scratch memory: 8 bytes an output row, and
+/// as reduce_rows above the lowest level. Asynchronous on cuda; may be captured in graphs. Throws as
+/// reduce_rows.
 template <class Place, class Value>
 void reduce_grouped_rows(const Place& place, std::span<const grouped_position> sorted,
                          std::type_identity_t<std::span<const Value>> rows, std::size_t width,

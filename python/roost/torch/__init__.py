@@ -18,7 +18,10 @@ need_custom_operators(torch, "roost.torch")
 
 from ._launch import check
 from .collections import EmbeddingBagCollection, EmbeddingCollection
-from .embedding import Embedding, Map, isin, unique
+from .embedding import Embedding, Map, isin
+from .experts import Routes, moe_permute, moe_unpermute
+from .ids import bincount, coalesce, group_ids, index_of, jagged_unique, relabel, to_csr, unique
+from .patches import patch
 from .reductions import (
     index_add,
     index_reduce,
@@ -39,12 +42,22 @@ for _public in (
     EmbeddingBagCollection,
     EmbeddingCollection,
     Map,
+    Routes,
     ShardedTable,
     Table,
+    bincount,
     check,
+    coalesce,
+    group_ids,
     index_add,
+    index_of,
     index_reduce,
     isin,
+    jagged_unique,
+    moe_permute,
+    moe_unpermute,
+    patch,
+    relabel,
     scatter,
     scatter_max,
     scatter_mean,
@@ -53,6 +66,7 @@ for _public in (
     scatter_reduce,
     scatter_sum,
     segment_reduce,
+    to_csr,
     unique,
 ):
     _public.__module__ = "roost.torch"
@@ -62,12 +76,22 @@ __all__ = [
     "EmbeddingBagCollection",
     "EmbeddingCollection",
     "Map",
+    "Routes",
     "ShardedTable",
     "Table",
+    "bincount",
     "check",
+    "coalesce",
+    "group_ids",
     "index_add",
+    "index_of",
     "index_reduce",
     "isin",
+    "jagged_unique",
+    "moe_permute",
+    "moe_unpermute",
+    "patch",
+    "relabel",
     "scatter",
     "scatter_max",
     "scatter_mean",
@@ -76,5 +100,6 @@ __all__ = [
     "scatter_reduce",
     "scatter_sum",
     "segment_reduce",
+    "to_csr",
     "unique",
 ]

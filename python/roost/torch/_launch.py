@@ -26,21 +26,27 @@ _flags = {}  # by device
 
 
 class _Flag:
-    """A word of pinned memory that kernels of a GPU write to if an id is wrong."""
+    """Two words of pinned memory that kernels of a GPU write to: if an id is wrong, and if there are more
+    distinct ids than a result has room for."""
 
     def __init__(self):
-        self.memory = torch.zeros(1, dtype=torch.int64, device="cpu").pin_memory()
-        self.address = self.memory.data_ptr()
-        self._word = ctypes.c_uint64.from_address(self.address)
+        self.memory = torch.zeros(2, dtype=torch.int64, device="cpu").pin_memory()
+        self.wrong = self.memory.data_ptr()
+        self.too_many = self.wrong + 8
+        self._words = (ctypes.c_uint64 * 2).from_address(self.wrong)
 
     def raise_if_set(self, device):
-        word = self._word.value
-        if word == 0:
+        wrong, too_many = self._words
+        if wrong == 0 and too_many == 0:
             return
-        self._word.value = 0
+        self._words[:] = 0, 0
+        if wrong == 0:
+            raise IndexError(
+                f"roost.torch: an earlier call on {device} found more distinct ids than its size; give more"
+            )
         raise IndexError(
             f"roost.torch: an earlier call on {device} had an id that is out of range, at position "
-            f"{word ^ (2**64 - 1)} of its ids; its row was left out"
+            f"{wrong ^ (2**64 - 1)} of its ids; its row was left out"
         )
 
 
@@ -96,11 +102,23 @@ def with_wrong_word(call, tensor, about):
     """call(address of a word for the position of a wrong id). On the CPU, raises the IndexError
     about(position) if there is one."""
     if tensor.is_cuda:
-        return call(_flag_of(tensor.device).address)
+        return call(_flag_of(tensor.device).wrong)
     word = np.zeros(1, np.uint64)
     call(word.ctypes.data)
     if word[0]:
         raise IndexError(about(int(~word[0])))
+
+
+def with_too_many(call, tensor, what, size, strict):
+    """The same for a word that is set if there are more than `size` distinct ids; 0 if not `strict`."""
+    if not strict:
+        return call(0)
+    if tensor.is_cuda:
+        return call(_flag_of(tensor.device).too_many)
+    word = np.zeros(1, np.uint64)
+    call(word.ctypes.data)
+    if word[0]:
+        raise ValueError(f"{what}: more than {size} distinct ids; give a larger size, or strict=False")
 
 
 def computed_type(dtype, what):
@@ -142,3 +160,19 @@ def reduce_rows(what, out, ids, rows, how, with_output=True, scale=1.0, about=No
         return f"{what}: index {int(ids[position])} at position {position}, for {n} rows"
 
     with_wrong_word(call, out, about or message)
+
+
+def reduce_grouped_rows(what, out, order, rows, how):
+    """The same for rows that group_keys of C++ has ordered; rows of `out` that have none stay as they are."""
+    library = library_of(out, what, order, rows)
+    m, width = len(order), rows.shape[1]
+    if m and width:
+        library.module.reduce_grouped_rows(
+            library.place(),
+            column(order, m, 2),
+            column(rows, len(rows), width),
+            column(out, out.shape[0], width),
+            _NAMES[rows.dtype],
+            how,
+            False,
+        )

@@ -131,8 +131,8 @@ def _expect_index(what, input, dim, index, source):
 
 def _expect_scatter(what, input, dim, index, src):
     along = _axis(dim, input.ndim)
-    if index.dtype != torch.int64:
-        raise RuntimeError(f"{what}: Expected dtype int64 for index")
+    if index.dtype not in (torch.int64, torch.int32):
+        raise RuntimeError(f"{what}: Expected dtype int32/int64 for index")
     if input.dtype != src.dtype:
         raise RuntimeError(f"{what}: Expected self.dtype to be equal to src.dtype")
     if not max(index.ndim, 1) == max(src.ndim, 1) == max(input.ndim, 1):
@@ -368,7 +368,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     input, src : tensors of one type
         Types as for `index_add`.
     dim : int
-    index : tensor of int64, of as many dimensions, nowhere larger than `src`
+    index : tensor of int64 or int32, of as many dimensions, nowhere larger than `src`
         Of each number of `src`, where it goes along `dim`. If it is a vector that was expanded, whole rows
         are moved, which is much faster.
     reduce : str
@@ -390,7 +390,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     _expect_scatter(what, input, dim, index, src)
     if src.ndim and src.shape != index.shape:
         src = src[tuple(slice(n) for n in index.shape)] if index.numel() else src.new_empty(index.shape)
-    return _scatter_reduce(input, dim, index, src, how, include_self)
+    return _scatter_reduce(input, dim, index.to(torch.int64), src, how, include_self)
 
 
 def _number_of_groups(index, given, what):
@@ -434,7 +434,7 @@ def scatter(src, index, dim=0, dim_size=None, reduce="sum"):
         _expect_index(what, start, dim, index, src)
         return _index_reduce(start, dim, index, src, how, include_self, 1)
     _expect_scatter(what, start, dim, index, src)
-    return _scatter_reduce(start, dim, index, src, how, include_self)
+    return _scatter_reduce(start, dim, index.to(torch.int64), src, how, include_self)
 
 
 def _scatter_at(src, index, dim, out, dim_size, how, what):
@@ -442,7 +442,7 @@ def _scatter_at(src, index, dim, out, dim_size, how, what):
     dim = _axis(dim, src.ndim)
     if index.ndim == 1:
         index = index.view([-1 if d == dim else 1 for d in range(src.ndim)])
-    index = index.expand_as(src)
+    index = index.to(torch.int64).expand_as(src)
     if out is None:
         shape = [*src.shape[:dim], _number_of_groups(index, dim_size, what), *src.shape[dim + 1 :]]
         start, include_self = src.new_full(shape, how == "prod"), how in ("sum", "prod")

@@ -73,6 +73,12 @@ struct occurs_first {
   ROOST_FN bool operator()(std::size_t i) const { return first_of_slot[slot_of[i]] == i; }
 };
 
+/// Whether a distinct id has room; notes if it has not.
+ROOST_FN bool has_room(const distinct_ids& result, std::uint64_t number) {
+  if (number == result.limit && result.too_many != nullptr) *result.too_many = 1;  // by one worker
+  return number < result.limit;
+}
+
 /// Writes the ids that occur first, and the numbers of their slots.
 struct put_first {
   distinct_ids result;
@@ -81,7 +87,7 @@ struct put_first {
   std::uint32_t* number_of_slot;
   ROOST_FN void operator()(std::uint64_t number, std::uint64_t i) const {
     number_of_slot[slot_of[i]] = static_cast<std::uint32_t>(number);
-    if (number >= result.limit) return;
+    if (!has_room(result, number)) return;
     if (result.keys != nullptr) result.keys[number] = ids[i];
     if (result.first != nullptr) result.first[number] = static_cast<std::int64_t>(i);
   }
@@ -136,7 +142,7 @@ struct put_group {
     if (sorted != nullptr) sorted[i] = {static_cast<std::uint32_t>(mine), at};
     if (!is_first) return;
     if (starts != nullptr) starts[mine] = static_cast<std::uint32_t>(i);
-    if (mine >= result.limit) return;
+    if (!has_room(result, mine)) return;
     if (result.keys != nullptr) result.keys[mine] = key(i);
     if (result.first != nullptr) result.first[mine] = at;
   }

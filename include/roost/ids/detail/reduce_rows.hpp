@@ -276,13 +276,14 @@ struct reduce_pieces {
   }
 };
 
-/// Reduces rows, sorted by group, level by level.
+/// Reduces rows, grouped, level by level. `ascends`: the numbers of groups do; then few rows of many groups
+/// take no memory for each group.
 template <int Width, class Place, class Value>
 void reduce_levels(const Place& place, const grouped_row* sorted, std::size_t n, const Value* rows,
-                   std::size_t width, std::span<Value> out, const reduction_options& options) {
+                   std::size_t width, std::span<Value> out, const reduction_options& options, bool ascends) {
   using Sum = sum_type<Value>;
   const std::size_t groups = out.size() / width;
-  array<row_run, Place> known(place, groups <= n ? groups : 0);
+  array<row_run, Place> known(place, ascends && groups > n ? 0 : groups);
   if (known.size() != 0)
     place.for_each(n, write_runs{sorted, n, static_cast<std::uint32_t>(groups), known.data()});
   const runs_of_groups runs{sorted, n, known.size() != 0 ? known.data() : nullptr};
@@ -326,8 +327,10 @@ void reduce_levels(const Place& place, const grouped_row* sorted, std::size_t n,
 /// The same with several numbers at a time where that is possible.
 template <class Place, class Value>
 void reduce_sorted(const Place& place, const grouped_row* sorted, std::size_t n, const Value* rows,
-                   std::size_t width, std::span<Value> out, const reduction_options& options) {
-  const auto reduce = [&](auto w) { reduce_levels<w()>(place, sorted, n, rows, width, out, options); };
+                   std::size_t width, std::span<Value> out, const reduction_options& options, bool ascends) {
+  const auto reduce = [&](auto w) {
+    reduce_levels<w()>(place, sorted, n, rows, width, out, options, ascends);
+  };
   by_width(width, reduce, rows, static_cast<const Value*>(out.data()));
 }
 
@@ -354,7 +357,7 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
                                        with_numbers ? rows.data() : nullptr, sizeof(Value) == 2};
   const auto sorted = detail::sort_ids(place, n, group);
   const Value* const stored = with_numbers ? nullptr : rows.data();
-  detail::reduce_sorted(place, sorted.items(), n, stored, width, out, options);
+  detail::reduce_sorted(place, sorted.items(), n, stored, width, out, options, true);
 }
 
 template <class Place, class Value>
@@ -367,7 +370,7 @@ void reduce_grouped_rows(const Place& place, std::span<const grouped_position> s
                                      " numbers, and an output of ", out.size(), ", in rows of ", width});
   }
   detail::check_ids("roost::reduce_grouped_rows", n, out.size() / width);
-  if (n != 0) detail::reduce_sorted(place, sorted.data(), n, rows.data(), width, out, options);
+  if (n != 0) detail::reduce_sorted(place, sorted.data(), n, rows.data(), width, out, options, false);
 }
 
 }  // namespace roost
