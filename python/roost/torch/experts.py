@@ -1,6 +1,6 @@
 """moe_permute and moe_unpermute: the tokens of a mixture of experts, grouped by expert, and back."""
 
-from typing import NamedTuple
+import dataclasses
 
 import torch
 
@@ -9,7 +9,8 @@ from ._launch import column, computed_type, library_of, reduce_grouped_rows
 from .ids import _group_ids
 
 
-class Routes(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Routes:
     """Where tokens go, as `moe_permute` returns it.
 
     Attributes

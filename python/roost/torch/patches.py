@@ -151,6 +151,9 @@ class patch(TorchDispatchMode):
     tensor([0., 3.])
     """
 
+    def __init__(self):
+        super().__init__()
+
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         named = named or {}
         in_place = _IN_PLACE.get(function)
