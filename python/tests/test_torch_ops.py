@@ -849,3 +849,34 @@ def test_patch_is_used(device):
     with rt.patch():
         mine = [torch.ops.aten.index_put(cube, *put, True) for put in puts]
     torch.testing.assert_close(mine, theirs)
+
+
+def test_pyg_with_another_import(device, monkeypatch):
+    pyg = pytest.importorskip("torch_geometric")
+    src, index = numbers((60, 5), torch.float64).to(device), ids(60, 9, skew=2).to(device)
+    for dim, how in itertools.product((0, -1), ("sum", "add", "mean", "mul", "min", "max")):
+        given = (src if dim == 0 else src.t()), index, dim, 12, how
+        torch.testing.assert_close(rt.scatter(*given), pyg.utils.scatter(*given))
+    edges = torch.stack([index, index.flip(0)])
+    theirs = pyg.utils.coalesce(edges, src, num_nodes=9, reduce="sum")
+    torch.testing.assert_close(rt.coalesce(edges, src, (9, 9)), theirs)
+    aggregation = pytest.importorskip("torch_geometric.nn.aggr.base")
+    torch.manual_seed(0)
+    layers = [
+        pyg.nn.SAGEConv(5, 4, aggr=aggr).double().to(device) for aggr in ("mean", "max", "min", "mul", "sum")
+    ]
+    layers += [pyg.nn.GINConv(torch.nn.Identity()).to(device), pyg.nn.GCNConv(5, 3).double().to(device)]
+
+    def outputs():
+        x = src[:9].clone().requires_grad_()
+        all_outputs = [layer(x, edges) for layer in layers]
+        return [*all_outputs, torch.autograd.grad(sum(y.sum() for y in all_outputs), x)[0]]
+
+    expected, calls = outputs(), []
+    for module in (aggregation, pytest.importorskip("torch_geometric.utils")):
+        monkeypatch.setattr(module, "scatter", lambda *a, **n: calls.append(1) or rt.scatter(*a, **n))
+    torch.testing.assert_close(outputs(), expected)
+    assert len(calls) >= 5
+    monkeypatch.undo()
+    with rt.patch():
+        torch.testing.assert_close(outputs(), expected)

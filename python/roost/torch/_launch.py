@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 from .._arrays.take import take
 
@@ -23,6 +24,19 @@ _COMPUTED_AS = {
     torch.int16: torch.int32,
 }
 _flags = {}  # by device
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+
+
+def call(operator, function, *arguments):
+    """Calls an operator; or the function that it is made of, where no gradients, compiler or mode need the
+    operator: that saves 50 us."""
+    if torch.compiler.is_compiling() or _modes() or forward_ad._current_level >= 0:
+        return operator(*arguments)
+    gradients = torch.is_grad_enabled()
+    for x in arguments:
+        if isinstance(x, torch.Tensor) and (type(x) is not torch.Tensor or (gradients and x.requires_grad)):
+            return operator(*arguments)
+    return function(*arguments)
 
 
 class _Flag:

@@ -4,15 +4,16 @@ import torch
 
 from .._options import flag, integer, whole_number
 from ._launch import (
+    call,
     column,
     computed_type,
     library_of,
     reduce_grouped_rows,
-    reduce_rows,
     with_too_many,
     with_wrong_word,
 )
 from .embedding import _unique
+from .reductions import _index_reduce
 
 _NONE = (0, 0, 0)  # an empty column
 _LAST = 2**63 - 1
@@ -54,7 +55,7 @@ def _distinct(what, ids, size, fill, by_key, index, inverse, counts, strict, bit
     keys, count, order = new(size), new(1), new((n if grouped else 0, 2), dtype=torch.int32)
     found, numbers, sums = (new(size if k != 1 else n) if w else new(0) for k, w in enumerate(wanted))
 
-    def call(too_many):
+    def run(too_many):
         rest = (
             column(keys, size),
             fill,
@@ -70,18 +71,24 @@ def _distinct(what, ids, size, fill, by_key, index, inverse, counts, strict, bit
         else:
             library.module.unique_ids(library.place(), column(ids, n), *rest)
 
-    with_too_many(call, ids, what, size, strict)
+    with_too_many(run, ids, what, size, strict)
     return keys, found, numbers, sums, count.reshape(()), order
 
 
-@torch.library.custom_op("roost::unique_ids", mutates_args=())
-def _unique_ids(
+def _unique_ids_now(
     x: torch.Tensor, size: int, fill: int, by_key: bool, index: bool, counts: bool, strict: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     return _distinct("roost.torch.unique", x, size, fill, by_key, index, True, counts, strict)[:5]
 
 
-@_unique_ids.register_fake
+_unique_ids_op = torch.library.custom_op("roost::unique_ids", _unique_ids_now, mutates_args=())
+
+
+def _unique_ids(*arguments):
+    return call(_unique_ids_op, _unique_ids_now, *arguments)
+
+
+@_unique_ids_op.register_fake
 def _(x, size, fill, by_key, index, counts, strict):
     new = x.new_empty
     return new(size), new(size if index else 0), new(x.shape), new(size if counts else 0), new(())
@@ -159,7 +166,9 @@ def unique(
     index, inverse = flag(return_index, what, "return_index"), flag(return_inverse, what, "return_inverse")
     counts = flag(return_counts, what, "return_counts")
     sorted, strict = flag(sorted, what, "sorted"), flag(strict, what, "strict")
-    keys, *rest, n = _unique_ids(ids, size, integer(fill_value, what, "fill_value"), sorted, index, counts, strict)
+    keys, *rest, n = _unique_ids(
+        ids, size, integer(fill_value, what, "fill_value"), sorted, index, counts, strict
+    )
     wanted = zip(rest, (index, inverse, counts), strict=True)
     return (keys.to(x.dtype), *(result for result, w in wanted if w), n)
 
@@ -206,7 +215,9 @@ def relabel(seeds, *neighbours, size=None, fill_value=0):
         raise TypeError(f"{what}: seeds and neighbours of different types or devices; convert them")
     ids = torch.cat([x.reshape(-1) for x in each])
     room = len(ids) if size is None else _size(size, what)
-    nodes, _, numbers, _, n = _unique_ids(ids, room, integer(fill_value, what, "fill_value"), False, False, False, True)
+    nodes, _, numbers, _, n = _unique_ids(
+        ids, room, integer(fill_value, what, "fill_value"), False, False, False, True
+    )
     parts = numbers.split([x.numel() for x in each])
     parts = tuple(part.view(x.shape) for part, x in zip(parts, each, strict=True))
     if size is None:
@@ -308,22 +319,28 @@ def _(x):
     return x.new_empty(n), x.new_empty(x.shape), x.new_empty(n + 1)
 
 
-@torch.library.custom_op("roost::group_ids", mutates_args=())
-def _group_ids(x: torch.Tensor, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _group_ids_now(x: torch.Tensor, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
     what = "roost.torch.to_csr"
     library, x, m = library_of(x, what), x.contiguous(), len(x)
     order, offsets = x.new_empty(m, dtype=torch.int64), x.new_empty(groups + 1, dtype=torch.int64)
 
-    def call(address):
+    def run(address):
         library.module.group_ids(
             library.place(), column(x, m), column(order, m), column(offsets, groups + 1), address
         )
 
-    with_wrong_word(call, x, lambda i: f"{what}: id {int(x[i])} at position {i}, for {groups} rows")
+    with_wrong_word(run, x, lambda i: f"{what}: id {int(x[i])} at position {i}, for {groups} rows")
     return order, offsets
 
 
-@_group_ids.register_fake
+_group_ids_op = torch.library.custom_op("roost::group_ids", _group_ids_now, mutates_args=())
+
+
+def _group_ids(*arguments):
+    return call(_group_ids_op, _group_ids_now, *arguments)
+
+
+@_group_ids_op.register_fake
 def _(x, groups):
     return x.new_empty(x.shape, dtype=torch.int64), x.new_empty(groups + 1, dtype=torch.int64)
 
@@ -393,11 +410,10 @@ def bincount(x, weights=None, minlength=0, *, size=None):
         raise RuntimeError(f"{what}: weights of shape {list(weights.shape)} for ids of {list(ids.shape)}")
     if weights.dtype not in (torch.float32, torch.float64):
         weights = weights.double()
-    return torch.ops.roost.index_reduce(weights.new_zeros(size), 0, ids, weights, "sum", True, 1)
+    return _index_reduce(weights.new_zeros(size), 0, ids, weights, "sum", True, 1)
 
 
-@torch.library.custom_op("roost::find_ids", mutates_args=())
-def _find_ids(keys: torch.Tensor, x: torch.Tensor, missing: int) -> torch.Tensor:
+def _find_ids_now(keys: torch.Tensor, x: torch.Tensor, missing: int) -> torch.Tensor:
     what = "roost.torch.index_of"
     library = library_of(keys, what, x)
     n, m, out = len(keys), x.numel(), torch.empty_like(x)
@@ -407,7 +423,14 @@ def _find_ids(keys: torch.Tensor, x: torch.Tensor, missing: int) -> torch.Tensor
     return out
 
 
-@_find_ids.register_fake
+_find_ids_op = torch.library.custom_op("roost::find_ids", _find_ids_now, mutates_args=())
+
+
+def _find_ids(*arguments):
+    return call(_find_ids_op, _find_ids_now, *arguments)
+
+
+@_find_ids_op.register_fake
 def _(keys, x, missing):
     return torch.empty_like(x)
 
@@ -495,7 +518,7 @@ def _coalesce_backward(ctx, _, grad, __):
     (inverse,) = ctx.saved_tensors
     if ctx.reduce == "mean":
         wide = grad.float() if grad.element_size() == 2 else grad
-        counts = torch.ops.roost.index_reduce(
+        counts = _index_reduce(
             wide.new_zeros(len(grad)), 0, inverse, wide.new_ones(len(inverse)), "sum", True, 1
         )
         grad = (wide / counts.view(-1, *[1] * (grad.ndim - 1))).to(grad.dtype)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from .._options import flag
-from ._launch import computed_type, reduce_rows
+from ._launch import call, computed_type, reduce_rows
 
 _REDUCTIONS = "sum", "mean", "prod", "amax", "amin"
 _OTHER_NAMES = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
@@ -31,7 +31,9 @@ def _axis(dim, ndim):
 def _as_rows(x, dim):
     """A tensor as rows along a dimension: contiguous, of two dimensions."""
     n = x.shape[dim]
-    return x.movedim(dim, 0).reshape(n, x.numel() // n if n else 0).contiguous()
+    if dim != 0:
+        x = x.movedim(dim, 0)
+    return x.reshape(n, x.numel() // n if n else 0).contiguous()
 
 
 def _ready(x, dtype):
@@ -40,6 +42,8 @@ def _ready(x, dtype):
 
 
 def _finish(result, dtype):
+    if result.dtype == dtype:
+        return result
     return result.ne(0) if dtype == torch.bool else result.to(dtype)
 
 
@@ -47,7 +51,7 @@ def _finish(result, dtype):
 
 
 def _reduce_index(what, input, dim, index, source, how, include_self, alpha):
-    shape, dtype = input.shape, computed_type(input.dtype, what)
+    shape, input_dtype, dtype = input.shape, input.dtype, computed_type(input.dtype, what)
     dim = _axis(dim, input.ndim)
     if input.ndim == 0:
         input, source = input.reshape(1), source.reshape(-1)
@@ -59,11 +63,12 @@ def _reduce_index(what, input, dim, index, source, how, include_self, alpha):
     if out.data_ptr() == input.data_ptr():
         out = out.clone()
     n, others = input.shape[dim], [*input.shape[:dim], *input.shape[dim + 1 :]]
-    if n == 0 and len(index) and math.prod(others):
-        raise IndexError(f"{what}: index {int(index[0])} at position 0, for 0 rows")
+    if n == 0 and index.numel() and math.prod(others):
+        raise IndexError(f"{what}: index {int(index.reshape(-1)[0])} at position 0, for 0 rows")
     reduce_rows(what, out, index.reshape(-1), rows, how, include_self, scale)
-    result = out.reshape(n, *others).movedim(0, dim).contiguous()
-    return _finish(result, input.dtype).reshape(shape)
+    if dim != 0:
+        out = out.view(n, *others).movedim(0, dim).contiguous()
+    return _finish(out, input_dtype).view(shape)
 
 
 def _reduce_scatter(what, input, dim, index, src, how, include_self):
@@ -149,8 +154,7 @@ def _expect_scatter(what, input, dim, index, src):
             )
 
 
-@torch.library.custom_op("roost::index_reduce", mutates_args=())
-def _index_reduce(
+def _index_reduce_now(
     input: torch.Tensor,
     dim: int,
     index: torch.Tensor,
@@ -163,19 +167,30 @@ def _index_reduce(
     return _reduce_index(what, input, dim, index, source, reduce, include_self, alpha)
 
 
-@torch.library.custom_op("roost::scatter_reduce", mutates_args=())
-def _scatter_reduce(
+def _scatter_reduce_now(
     input: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, include_self: bool
 ) -> torch.Tensor:
     return _reduce_scatter("roost.torch.scatter_reduce()", input, dim, index, src, reduce, include_self)
 
 
-@_index_reduce.register_fake
+_index_reduce_op = torch.library.custom_op("roost::index_reduce", _index_reduce_now, mutates_args=())
+_scatter_reduce_op = torch.library.custom_op("roost::scatter_reduce", _scatter_reduce_now, mutates_args=())
+
+
+def _index_reduce(*arguments):
+    return call(_index_reduce_op, _index_reduce_now, *arguments)
+
+
+def _scatter_reduce(*arguments):
+    return call(_scatter_reduce_op, _scatter_reduce_now, *arguments)
+
+
+@_index_reduce_op.register_fake
 def _(input, dim, index, source, reduce, include_self, alpha):
     return input.new_empty(input.shape)
 
 
-@_scatter_reduce.register_fake
+@_scatter_reduce_op.register_fake
 def _(input, dim, index, src, reduce, include_self):
     return input.new_empty(input.shape)
 
@@ -286,8 +301,8 @@ def _scatter_backward(ctx, grad):
     return for_input, None, None, for_source, None, None
 
 
-_index_reduce.register_autograd(_index_backward, setup_context=_save)
-_scatter_reduce.register_autograd(_scatter_backward, setup_context=_save)
+_index_reduce_op.register_autograd(_index_backward, setup_context=_save)
+_scatter_reduce_op.register_autograd(_scatter_backward, setup_context=_save)
 
 
 def index_add(input, dim, index, source, *, alpha=1):
