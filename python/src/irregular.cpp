@@ -49,13 +49,15 @@ std::uint64_t* word_at(std::uintptr_t address) { return reinterpret_cast<std::ui
 template <class Place>
 void reduce_rows_of(const call_place<Place>& at, const column& ids, const column& rows, const column& out,
                     const char* type, const char* how, bool with_output, double scale, std::uintptr_t wrong) {
-  const reduction_options options{
-      .how = value_of<row_reduction>(how), .with_output = with_output, .scale = scale};
+  const reduction_options options{.how = value_of<row_reduction>(how),
+                                  .with_output = with_output,
+                                  .scale = scale,
+                                  .wrong = word_at(wrong)};
   with_values(type, [&]<class Value>(Value) {
     with_ids(ids, [&](const auto& numbers) {
       without_gil(at, [&](const Place& place) {
         reduce_rows(place, numbers, numbers_of<const Value>(rows), rows.row_bytes / sizeof(Value),
-                    numbers_of<Value>(out), options, word_at(wrong));
+                    numbers_of<Value>(out), options);
       });
     });
   });

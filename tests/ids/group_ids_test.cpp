@@ -207,7 +207,7 @@ TEST(group_ids, rows_of_groups_are_reduced) {
   auto other = roost::detail::zeros<float>(test_place(), 2 * all.size());
   auto wrong = roost::detail::zeros(test_place(), 1);
   roost::reduce_rows(test_place(), roost::copy_to(test_place(), numbers).span(), rows_there.span(), 2,
-                     other.span(), {}, wrong.data());
+                     other.span(), {.wrong = wrong.data()});
   EXPECT_EQ(roost::copy_to_host(test_place(), out), roost::copy_to_host(test_place(), other));
   EXPECT_THROW(roost::reduce_grouped_rows(test_place(), std::as_const(sorted).span(), rows_there.span(), 3,
                                           out.span(), {}),

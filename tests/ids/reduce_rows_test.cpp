@@ -123,8 +123,10 @@ struct reduction_case {
     auto target = roost::array<Value, place_type>(test_place(), out.size());
     test_place().copy(target.data(), there.data(), there.bytes());
     auto wrong = roost::detail::zeros(test_place(), 1);
+    roost::reduction_options with_word = options;
+    with_word.wrong = wrong.data();
     roost::reduce_rows(test_place(), roost::copy_to(test_place(), ids).span(), rows_there.span(), width,
-                       target.span().subspan(misaligned), options, wrong.data());
+                       target.span().subspan(misaligned), with_word);
     const auto got = roost::copy_to_host(test_place(), target);
     const auto flag = roost::copy_to_host(test_place(), wrong)[0];
     const auto is_wrong = [&](Id id) { return id < 0 || static_cast<std::size_t>(id) >= groups; };
@@ -211,8 +213,8 @@ TEST(reduce_rows_once, a_nan_is_the_least_and_the_greatest) {
     auto target = roost::copy_to(test_place(), out);
     auto wrong = roost::detail::zeros(test_place(), 1);
     roost::reduce_rows(test_place(), roost::copy_to(test_place(), ids).span(),
-                       roost::copy_to(test_place(), rows).span(), 1, target.span(), {.how = how},
-                       wrong.data());
+                       roost::copy_to(test_place(), rows).span(), 1, target.span(),
+                       {.how = how, .wrong = wrong.data()});
     const auto got = roost::copy_to_host(test_place(), target);
     EXPECT_TRUE(std::isnan(got[0]));
     EXPECT_EQ(got[1], how == row_reduction::least ? 2 : 5);
@@ -227,10 +229,12 @@ TEST(reduce_rows_once, sizes_that_do_not_match_are_refused) {
   const roost::array<std::int64_t, place_type> ids(test_place(), 4);
   auto wrong = roost::detail::zeros(test_place(), 1);
   const auto call = [&](std::size_t width) {
-    roost::reduce_rows(test_place(), ids.span(), rows.span(), width, out.span(), {}, wrong.data());
+    roost::reduce_rows(test_place(), ids.span(), rows.span(), width, out.span(), {.wrong = wrong.data()});
   };
   EXPECT_THROW(call(2), roost::invalid_argument);
   EXPECT_THROW(call(4), roost::invalid_argument);
+  EXPECT_THROW(roost::reduce_rows(test_place(), ids.span(), rows.span(), 3, out.span(), {}),
+               roost::invalid_argument);
 }
 
 }  // namespace

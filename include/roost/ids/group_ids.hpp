@@ -30,7 +30,7 @@ struct distinct_ids {
 /// the input. `result.size` is needed. Cost: about four random accesses an id; 20 bytes of scratch memory an
 /// id. Asynchronous on cuda. Throws invalid_argument for 2^31 or more ids, out_of_memory.
 ///
-///     roost::unique_ids(gpu, ids, {.keys = keys, .limit = 1000, .size = size, .inverse = inverse});
+///     roost::unique_ids(gpu, ids, {.keys = keys, .limit = 1000, .size = size});
 template <class Place>
 void unique_ids(const Place& place, std::span<const std::int64_t> ids, const distinct_ids& result);
 

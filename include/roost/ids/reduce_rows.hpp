@@ -32,6 +32,10 @@ struct reduction_options {
   /// What the sum of the rows is multiplied by; only for `sum` of floating-point numbers. The product and its
   /// sum with the output are rounded once.
   double scale = 1;
+  /// Of reduce_rows, which needs it: a word that the place can write to, on cuda also pinned host memory. If
+  /// an id is not the number of an output row, its row is left out, and the word becomes ~i for its position
+  /// i: on a host for the first one, on cuda for any one. Otherwise it does not change.
+  std::uint64_t* wrong = nullptr;
 };
 
 /// out[k] = the combined rows[i] of all i with ids[i] == k. Output rows without an id stay as they are.
@@ -42,24 +46,20 @@ struct reduction_options {
 /// with any number of threads and on each place. Floats and 16-bit numbers are computed as floats, doubles as
 /// doubles, and rounded once.
 ///
-///     std::uint64_t* wrong;  // 0
-///     roost::reduce_rows(gpu, ids, rows, 64, out, {}, wrong);
+///     roost::reduce_rows(gpu, ids, rows, 64, out, {.wrong = word});
 ///
 /// `rows`: ids.size() * width numbers; `out`: a multiple of `width`; Value: float, double, float16, bfloat16,
 /// std::int32_t, std::int64_t; ids: std::int32_t or std::int64_t. All are memory of the place, and `out` does
 /// not overlap with the others.
-/// `wrong`: a word that the place can write to (on cuda, also pinned host memory). If an id is not the number
-/// of an output row, its row is left out, and the word becomes ~i for its position i: on a host for the
-/// first one, on cuda for any one. Otherwise it does not change.
 ///
 /// Cost: ids and positions are sorted by 9 (cuda) or 10 (host) bits at a time, and each row is read once.
 /// Scratch memory: 24 bytes an id, 8 bytes an output row unless these outnumber the ids, and a float (or the
 /// double or integer) for every 16 numbers of `rows`. Asynchronous on cuda; may be captured in graphs. Throws
-/// invalid_argument for sizes that do not match, and for 2^32 or more ids or output rows; out_of_memory.
+/// invalid_argument for sizes that do not match, without options.wrong, and for 2^32 - 1 or more ids or
+/// output rows; out_of_memory.
 template <class Place, class Id, class Value>
 void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std::span<const Value>> rows,
-                 std::size_t width, std::span<Value> out, const reduction_options& options,
-                 std::uint64_t* wrong);
+                 std::size_t width, std::span<Value> out, const reduction_options& options);
 
 /// The same for rows that are grouped, as by roost::group_keys: rows[sorted[i].value] belongs to the output
 /// row sorted[i].key. Rows of a group are together, and are combined in the order that they have there; those

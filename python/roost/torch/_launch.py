@@ -74,8 +74,8 @@ def _flag_of(device):
 def check(device=None):
     """Waits for a GPU, and raises an error if a call of roost.torch on it had ids that are out of range.
 
-    Calls on a GPU do not wait to see whether all ids are right. They leave out rows of wrong ids, and the next
-    call on the device, or `check`, raises the error. On the CPU a call raises its own errors.
+    Calls on a GPU do not wait to see whether all ids are right. They leave out rows of wrong ids, and the
+    next call on the device, or `check`, raises the error. On the CPU a call raises its own errors.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def computed_type(dtype, what):
 
 def reduce_rows(what, out, ids, rows, how, with_output=True, scale=1.0, about=None):
     """Reduces rows into those of `out` in place. `ids`: one dimension, int32 or int64; `rows`, `out`: of two
-    dimensions, of one type that C++ knows, contiguous. `about`: the message for the position of a wrong id."""
+    dimensions, of one type that C++ knows, contiguous. `about`: the message for a wrong id's position."""
     library = library_of(out, what, ids, rows)
     m, width = rows.shape
     if m == 0 or width == 0:

@@ -126,8 +126,8 @@ def moe_permute(x, expert_ids, experts, *, capacity=None):
     what = "roost.torch.moe_permute"
     if x.ndim != 2 or expert_ids.ndim not in (1, 2) or len(expert_ids) != len(x):
         raise ValueError(
-            f"{what}: tokens of shape {list(x.shape)} and experts of {list(expert_ids.shape)}; give n rows of "
-            "numbers, and n or n x k experts"
+            f"{what}: tokens of shape {list(x.shape)} and experts of {list(expert_ids.shape)}; give n rows "
+            "of numbers, and n or n x k experts"
         )
     if expert_ids.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"{what}: experts of type {expert_ids.dtype}; give int64 or int32")

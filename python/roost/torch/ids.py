@@ -111,8 +111,8 @@ def unique(
     Parameters
     ----------
     x : tensor of n keys
-        As for `roost.unique`: one dimension, or two, with rows of integers as keys. With `size`: one dimension
-        of int64 or narrower integers.
+        As for `roost.unique`: one dimension, or two, with rows of integers as keys. With `size`: one
+        dimension of int64 or narrower integers.
     size : int or None
         How many keys the result has. If there are fewer, `fill_value` follows them.
     fill_value : int
@@ -205,7 +205,8 @@ def relabel(seeds, *neighbours, size=None, fill_value=0):
     Examples
     --------
     >>> import torch, roost.torch
-    >>> nodes, (seeds, hop) = roost.torch.relabel(torch.tensor([30, 10]), torch.tensor([[10, 50], [30, 50]]))
+    >>> seeds, neighbours = torch.tensor([30, 10]), torch.tensor([[10, 50], [30, 50]])
+    >>> nodes, (seeds, hop) = roost.torch.relabel(seeds, neighbours)
     >>> nodes, hop.tolist()
     (tensor([30, 10, 50]), [[1, 2], [0, 2]])
     """
@@ -233,7 +234,7 @@ def jagged_unique(ids, offsets):
     ----------
     ids : tensor of m ids
     offsets : tensor of int64 or int32
-        Segment s has ids ``offsets[s]`` to ``offsets[s + 1] - 1``. It begins with 0, ascends, and ends with m.
+        Segment s has ids ``offsets[s]`` to ``offsets[s + 1] - 1``. They begin with 0, ascend, and end with m.
 
     Returns
     -------
@@ -247,7 +248,8 @@ def jagged_unique(ids, offsets):
     Examples
     --------
     >>> import torch, roost.torch
-    >>> values, starts, inverse = roost.torch.jagged_unique(torch.tensor([5, 3, 5, 3]), torch.tensor([0, 3, 4]))
+    >>> ids, offsets = torch.tensor([5, 3, 5, 3]), torch.tensor([0, 3, 4])
+    >>> values, starts, inverse = roost.torch.jagged_unique(ids, offsets)
     >>> values, starts
     (tensor([3, 5, 3, 0]), tensor([0, 2, 3]))
     """

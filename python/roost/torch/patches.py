@@ -132,16 +132,16 @@ _IN_PLACE = {
 
 class patch(TorchDispatchMode):
     """A context in which torch's own operators on ids give the same bits each time: `index_add`,
-    `index_reduce`, `scatter_add`, `scatter_reduce`, `index_put` with ``accumulate=True``, all of these also in
-    place, and `coalesce` of sparse tensors; also where other operators, or gradients, call them.
+    `index_reduce`, `scatter_add`, `scatter_reduce`, `index_put` with ``accumulate=True``, all of these also
+    in place, and `coalesce` of sparse tensors; also where other operators, or gradients, call them.
 
     Types that roost does not compute with, such as complex numbers, stay torch's.
 
     Notes
     -----
     It is a dispatch mode, for the thread that enters it, and its backward passes. It costs some microseconds
-    for each operator of torch. `torch.compile` does not see it: call the functions of `roost.torch` there. Ids
-    out of range are errors as of `index_add`.
+    for each operator of torch. `torch.compile` does not see it: call the functions of `roost.torch` there.
+    Ids out of range are errors as of `index_add`.
 
     Examples
     --------

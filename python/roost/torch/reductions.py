@@ -475,8 +475,8 @@ def scatter_sum(src, index, dim=-1, out=None, dim_size=None):
     ----------
     src : tensor
     index : tensor of int64
-        A vector with an id for each row of `src` along `dim`, or a tensor of any shape that expands to that of
-        `src`.
+        A vector with an id for each row of `src` along `dim`, or a tensor of any shape that expands to that
+        of `src`.
     dim : int
     out : tensor or None
         What the sums are added to, in place.

@@ -276,17 +276,26 @@ struct reduce_pieces {
   }
 };
 
-/// Reduces rows, grouped, level by level. `ascends`: the numbers of groups do; then few rows of many groups
-/// take no memory for each group.
+/// What is reduced, and where to.
+template <class Value>
+struct grouped_rows {
+  const grouped_row* sorted;  // grouped
+  std::size_t n;
+  bool ascends;       // whether groups do: then few rows of many groups take no memory for each group
+  const Value* rows;  // or null: see reduce_pieces
+  std::size_t width;
+  std::span<Value> out;
+};
+
+/// Reduces rows level by level.
 template <int Width, class Place, class Value>
-void reduce_levels(const Place& place, const grouped_row* sorted, std::size_t n, const Value* rows,
-                   std::size_t width, std::span<Value> out, const reduction_options& options, bool ascends) {
+void reduce_levels(const Place& place, const grouped_rows<Value>& all, const reduction_options& options) {
   using Sum = sum_type<Value>;
-  const std::size_t groups = out.size() / width;
-  array<row_run, Place> known(place, ascends && groups > n ? 0 : groups);
+  const std::size_t groups = all.out.size() / all.width, n = all.n, width = all.width;
+  array<row_run, Place> known(place, all.ascends && groups > n ? 0 : groups);
   if (known.size() != 0)
-    place.for_each(n, write_runs{sorted, n, static_cast<std::uint32_t>(groups), known.data()});
-  const runs_of_groups runs{sorted, n, known.size() != 0 ? known.data() : nullptr};
+    place.for_each(n, write_runs{all.sorted, n, static_cast<std::uint32_t>(groups), known.data()});
+  const runs_of_groups runs{all.sorted, n, known.size() != 0 ? known.data() : nullptr};
   const std::uint32_t lanes = lanes_of_row<Place>(width / Width);
   array<grouped_row, Place> level_rows, next;
   array<Sum, Place> level_results, results;
@@ -296,7 +305,7 @@ void reduce_levels(const Place& place, const grouped_row* sorted, std::size_t n,
     next = filled<grouped_row>(place, slots, 0xff);
     results = array<Sum, Place>(place, slots * width);
     using kernel = reduce_pieces<Width, Source, Value>;
-    const kernel reduce{.sorted = level == 0 ? sorted : level_rows.data(),
+    const kernel reduce{.sorted = level == 0 ? all.sorted : level_rows.data(),
                         .n = n_here,
                         .level = level,
                         .groups = static_cast<std::uint32_t>(groups),
@@ -306,14 +315,14 @@ void reduce_levels(const Place& place, const grouped_row* sorted, std::size_t n,
                         .lanes = lanes,
                         .next = next.data(),
                         .results = results.data(),
-                        .out = out.data(),
+                        .out = all.out.data(),
                         .options = options};
     const std::size_t tiles = ceil_div<std::size_t>(n_here, kernel::tile);
     place.launch(ceil_div(tiles, kernel::template tiles_of_team<Place>(lanes)), 0, reduce);
   };
   // The rows of an id are n at most.
   std::size_t here = n, most = n;
-  run(rows, here, most > rows_of_piece);
+  run(all.rows, here, most > rows_of_piece);
   while (most > rows_of_piece) {
     most = ceil_div<std::size_t>(most, rows_of_piece);
     here = (here >> slot_shift) + 1;
@@ -326,12 +335,9 @@ void reduce_levels(const Place& place, const grouped_row* sorted, std::size_t n,
 
 /// The same with several numbers at a time where that is possible.
 template <class Place, class Value>
-void reduce_sorted(const Place& place, const grouped_row* sorted, std::size_t n, const Value* rows,
-                   std::size_t width, std::span<Value> out, const reduction_options& options, bool ascends) {
-  const auto reduce = [&](auto w) {
-    reduce_levels<w()>(place, sorted, n, rows, width, out, options, ascends);
-  };
-  by_width(width, reduce, rows, static_cast<const Value*>(out.data()));
+void reduce_grouped(const Place& place, const grouped_rows<Value>& all, const reduction_options& options) {
+  const auto reduce = [&](auto w) { reduce_levels<w()>(place, all, options); };
+  by_width(all.width, reduce, all.rows, static_cast<const Value*>(all.out.data()));
 }
 
 }  // namespace roost::detail
@@ -340,37 +346,50 @@ namespace roost {
 
 template <class Place, class Id, class Value>
 void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std::span<const Value>> rows,
-                 std::size_t width, std::span<Value> out, const reduction_options& options,
-                 std::uint64_t* wrong) {
+                 std::size_t width, std::span<Value> out, const reduction_options& options) {
   using number = std::remove_const_t<Id>;
   static_assert(std::is_same_v<number, std::int32_t> || std::is_same_v<number, std::int64_t>);
   const std::size_t n = ids.size(), groups = width == 0 ? 0 : out.size() / width;
-  if (rows.size() != n * width || out.size() != groups * width) {
+  if (rows.size() != n * width || out.size() != groups * width || options.wrong == nullptr) {
     detail::raise<invalid_argument>({"roost::reduce_rows: ", rows.size(), " numbers for ", n,
-                                     " ids, and an output of ", out.size(), ", in rows of ", width});
+                                     " ids, and an output of ", out.size(), ", in rows of ", width,
+                                     options.wrong == nullptr ? "; no word for wrong ids" : ""});
   }
   detail::check_ids("roost::reduce_rows", n, groups);
   if (n == 0 || width == 0) return;
   // A single number of at most 4 bytes is sorted with its id.
   const bool with_numbers = width == 1 && sizeof(Value) <= 4;
-  const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), wrong,
+  const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), options.wrong,
                                        with_numbers ? rows.data() : nullptr, sizeof(Value) == 2};
   const auto sorted = detail::sort_ids(place, n, group);
-  const Value* const stored = with_numbers ? nullptr : rows.data();
-  detail::reduce_sorted(place, sorted.items(), n, stored, width, out, options, true);
+  detail::reduce_grouped(place,
+                         detail::grouped_rows<Value>{.sorted = sorted.items(),
+                                                     .n = n,
+                                                     .ascends = true,
+                                                     .rows = with_numbers ? nullptr : rows.data(),
+                                                     .width = width,
+                                                     .out = out},
+                         options);
 }
 
 template <class Place, class Value>
 void reduce_grouped_rows(const Place& place, std::span<const grouped_position> sorted,
                          std::type_identity_t<std::span<const Value>> rows, std::size_t width,
                          std::span<Value> out, const reduction_options& options) {
-  const std::size_t n = sorted.size();
   if (width == 0 || rows.size() % width != 0 || out.size() % width != 0) {
     detail::raise<invalid_argument>({"roost::reduce_grouped_rows: ", rows.size(),
                                      " numbers, and an output of ", out.size(), ", in rows of ", width});
   }
-  detail::check_ids("roost::reduce_grouped_rows", n, out.size() / width);
-  if (n != 0) detail::reduce_sorted(place, sorted.data(), n, rows.data(), width, out, options, false);
+  detail::check_ids("roost::reduce_grouped_rows", sorted.size(), out.size() / width);
+  if (sorted.empty()) return;
+  detail::reduce_grouped(place,
+                         detail::grouped_rows<Value>{.sorted = sorted.data(),
+                                                     .n = sorted.size(),
+                                                     .ascends = false,
+                                                     .rows = rows.data(),
+                                                     .width = width,
+                                                     .out = out},
+                         options);
 }
 
 }  // namespace roost
