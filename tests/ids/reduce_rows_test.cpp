@@ -190,6 +190,7 @@ TYPED_TEST(reduce_rows, each_reduction_of_runs_of_each_length) {
     if (shuffled) std::shuffle(ids.begin(), ids.end(), std::mt19937_64(7));
     for (const auto how : all_reductions) {
       for (const bool with_output : {false, true}) {
+        if (sanitized && with_output == shuffled) continue;
         for (const std::size_t width : {1, 8}) {
           const roost::reduction_options options{.how = how, .with_output = with_output};
           reduction_case<TypeParam, std::int32_t>{width, static_cast<std::size_t>(id) + 1, ids, options}
