@@ -1,5 +1,7 @@
 """Distinct ids, their numbers and their order, without waiting for a GPU where the sizes are given."""
 
+import math
+
 import torch
 
 from .._options import flag, integer, whole_number
@@ -468,23 +470,26 @@ def index_of(keys, x, missing=-1):
 
 @torch.library.custom_op("roost::coalesce", mutates_args=())
 def _coalesce(
-    indices: torch.Tensor, values: torch.Tensor, size: list[int], reduce: str
+    indices: torch.Tensor, values: torch.Tensor, size: list[int], reduce: str, inverse: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     what = "roost.torch.coalesce"
     d, m = indices.shape
-    cells = 1
-    linear = indices.new_zeros(m, dtype=torch.int64)
-    for row, n in zip(indices, size, strict=True):
-        linear = linear * n + row
-        cells *= n
-    limits = torch.tensor(size, dtype=torch.int64).to(indices.device, non_blocking=True).view(-1, 1)
-    wrong = ((indices < 0) | (indices >= limits)).any()
-    keys, _, inverse, _, n, order = _distinct(
-        what, linear, m, 0, True, False, True, False, False, max(cells - 1, 1).bit_length(), True
+    linear = indices[0].contiguous()
+    for row, n in zip(indices[1:], size[1:], strict=True):
+        linear = torch.add(row, linear, alpha=n)
+    cells = math.prod(size)
+    limits = torch.tensor(size, dtype=torch.int64).to(indices.device, non_blocking=True)
+    if m:
+        least, most = torch.aminmax(indices, dim=1)
+        wrong = ((least < 0) | (most >= limits)).any()
+    else:
+        wrong = indices.new_zeros(())
+    keys, _, numbers, _, n, order = _distinct(
+        what, linear, m, 0, True, False, inverse, False, False, max(cells - 1, 1).bit_length(), True
     )
     n, wrong = torch.stack([n, wrong.to(torch.int64)]).tolist()  # waits
     if wrong:
-        where = ((indices < 0) | (indices >= limits)).nonzero()[0].tolist()
+        where = ((indices < 0) | (indices >= limits.view(-1, 1))).nonzero()[0].tolist()
         raise IndexError(
             f"{what}: index {int(indices[tuple(where)])} at {where}, for a size of {size[where[0]]} there"
         )
@@ -498,16 +503,16 @@ def _coalesce(
         result[k] = rest % size[k]
         rest = rest // size[k]
     out = out.ne(0) if values.dtype == torch.bool else out.to(values.dtype)
-    return result, out.reshape(n, *tail), inverse
+    return result, out.reshape(n, *tail), numbers
 
 
 @_coalesce.register_fake
-def _(indices, values, size, reduce):
+def _(indices, values, size, reduce, inverse):
     n = torch.library.get_ctx().new_dynamic_size()
     return (
         indices.new_empty((indices.shape[0], n)),
         values.new_empty((n, *values.shape[1:])),
-        indices.new_empty(indices.shape[1], dtype=torch.int64),
+        indices.new_empty(indices.shape[1] if inverse else 0, dtype=torch.int64),
     )
 
 
@@ -524,7 +529,7 @@ def _coalesce_backward(ctx, _, grad, __):
             wide.new_zeros(len(grad)), 0, inverse, wide.new_ones(len(inverse)), "sum", True, 1
         )
         grad = (wide / counts.view(-1, *[1] * (grad.ndim - 1))).to(grad.dtype)
-    return None, grad.index_select(0, inverse).reshape(ctx.shape), None, None
+    return None, grad.index_select(0, inverse).reshape(ctx.shape), None, None, None
 
 
 _coalesce.register_autograd(_coalesce_backward, setup_context=_save_coalesce)
@@ -571,14 +576,12 @@ def coalesce(indices, values, size, reduce="sum"):
         raise ValueError(
             f"{what}: values of shape {list(values.shape)} for {indices.shape[1]} columns of indices"
         )
-    cells = 1
-    for n in size:
-        cells *= n
+    cells = math.prod(size)
     if cells >= 2**63:
         raise ValueError(f"{what}: a size of {cells} cells; give fewer than 2^63")
     if reduce not in ("sum", "mean"):
         raise ValueError(f"{what}: reduce={reduce!r}; give 'sum' or 'mean'")
-    return _coalesce(indices, values, size, reduce)[:2]
+    return _coalesce(indices, values, size, reduce, values.requires_grad)[:2]
 
 
 def _size_of_dimension(n, what):
