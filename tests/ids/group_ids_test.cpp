@@ -33,8 +33,9 @@ std::vector<std::pair<std::int64_t, ids_type>> distinct(const ids_type& ids, boo
 void check_distinct(const ids_type& ids, std::size_t limit, bool ascending, std::uint32_t bits = 64) {
   const std::size_t n = ids.size();
   const auto there = roost::copy_to(test_place(), ids);
-  auto keys = garbage<std::int64_t>(limit), inverse = garbage<std::int64_t>(n),
-       first = garbage<std::int64_t>(limit), counts = garbage<std::int64_t>(limit);
+  // One more than the limit: that stays as it is.
+  auto keys = garbage<std::int64_t>(limit + 1), inverse = garbage<std::int64_t>(n),
+       first = garbage<std::int64_t>(limit + 1), counts = garbage<std::int64_t>(limit + 1);
   auto size = garbage<std::uint64_t>(1), too_many = roost::detail::zeros(test_place(), 1);
   auto sorted = garbage<roost::grouped_position>(n);
   const roost::distinct_ids result{.keys = keys.data(),
@@ -58,6 +59,8 @@ void check_distinct(const ids_type& ids, std::size_t limit, bool ascending, std:
              got_first = roost::copy_to_host(test_place(), first),
              got_counts = roost::copy_to_host(test_place(), counts);
   const auto got_sorted = roost::copy_to_host(test_place(), sorted);
+  for (const auto* const all : {&got_keys, &got_first, &got_counts})
+    ASSERT_EQ((*all)[limit], 0x5a5a5a5a5a5a5a5a);
   std::size_t before = 0;
   for (std::size_t k = 0; k < std::max(limit, expected.size()); ++k) {
     if (k < limit) {
@@ -95,7 +98,9 @@ TEST(group_ids, distinct_ids_are_those_of_a_map) {
     for (const std::size_t different : {1, 5, 1000, 1'000'000}) {
       const auto ids = random_ids(n, different, n + different);
       for (const bool ascending : {false, true}) {
-        for (const std::size_t limit : {n, n / 3, n + 10}) check_distinct(ids, limit, ascending);
+        const std::size_t size = distinct(ids, ascending).size();
+        for (const std::size_t limit : {n, n / 3, n + 10, size, size - (size == 0 ? 0 : 1)})
+          check_distinct(ids, limit, ascending);
       }
     }
   }
