@@ -162,17 +162,17 @@ struct find_positions {
 
 /// Where the ids of a group begin.
 struct begin_of_group {
-  const grouped_row* sorted;
+  grouped_view sorted;
   std::size_t n;
   ROOST_FN std::int64_t operator()(std::size_t group) const {
     return static_cast<std::int64_t>(
-        lower_bound(std::size_t{0}, n, [&](std::size_t i) { return sorted[i].key < group; }));
+        lower_bound(std::size_t{0}, n, [&](std::size_t i) { return sorted.group(i) < group; }));
   }
 };
 
 struct position_at {
-  const grouped_row* sorted;
-  ROOST_FN std::int64_t operator()(std::size_t i) const { return sorted[i].value; }
+  grouped_view sorted;
+  ROOST_FN std::int64_t operator()(std::size_t i) const { return sorted.row(i); }
 };
 
 inline void check_keys(const char* where, std::size_t n) {
@@ -242,8 +242,8 @@ void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, std::i
   detail::check_ids("roost::group_ids", n, groups);
   const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), wrong};
   const auto sorted = detail::sort_ids(place, n, group);
-  detail::write_numbers(place, n, detail::position_at{sorted.items()}, order);
-  detail::write_numbers(place, groups + 1, detail::begin_of_group{sorted.items(), n}, offsets);
+  detail::write_numbers(place, n, detail::position_at{sorted.view()}, order);
+  detail::write_numbers(place, groups + 1, detail::begin_of_group{sorted.view(), n}, offsets);
 }
 
 }  // namespace roost

@@ -23,27 +23,27 @@ struct row_run {
 
 /// Writes where the run of each group that has rows begins and ends.
 struct write_runs {
-  const grouped_row* sorted;
+  grouped_view sorted;
   std::size_t n;
   std::uint32_t groups;
   row_run* runs;
   ROOST_FN void operator()(std::size_t i) const {
-    const std::uint32_t group = sorted[i].key;
+    const std::uint32_t group = sorted.group(i);
     if (group >= groups) return;
-    if (i == 0 || sorted[i - 1].key != group) runs[group].begin = static_cast<std::uint32_t>(i);
-    if (i + 1 == n || sorted[i + 1].key != group) runs[group].end = static_cast<std::uint32_t>(i + 1);
+    if (i == 0 || sorted.group(i - 1) != group) runs[group].begin = static_cast<std::uint32_t>(i);
+    if (i + 1 == n || sorted.group(i + 1) != group) runs[group].end = static_cast<std::uint32_t>(i + 1);
   }
 };
 
 struct runs_of_groups {
-  const grouped_row* sorted;
+  grouped_view sorted;
   std::size_t n;
   const row_run* known;  // or null: the run is searched for
 
   ROOST_FN row_run operator()(std::uint32_t group) const {
     if (known != nullptr) return known[group];
-    const auto begin = lower_bound(std::size_t{0}, n, [&](std::size_t i) { return sorted[i].key < group; });
-    const auto end = lower_bound(begin, n, [&](std::size_t i) { return sorted[i].key <= group; });
+    const auto begin = lower_bound(std::size_t{0}, n, [&](std::size_t i) { return sorted.group(i) < group; });
+    const auto end = lower_bound(begin, n, [&](std::size_t i) { return sorted.group(i) <= group; });
     return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
   }
 };
@@ -116,7 +116,7 @@ struct reduce_pieces {
 
   using numbers = stored_numbers<Width, Sum>;
 
-  const grouped_row* sorted;  // of this level
+  grouped_view sorted;  // of this level
   std::size_t n;
   std::uint32_t level, groups;
   runs_of_groups runs;  // of the lowest level
@@ -145,7 +145,7 @@ struct reduce_pieces {
     std::size_t first, last, begin;
   };
 
-  ROOST_FN std::uint32_t group_at(std::size_t e) const { return e < n ? sorted[e].key : ~0u; }
+  ROOST_FN std::uint32_t group_at(std::size_t e) const { return e < n ? sorted.group(e) : ~0u; }
 
   ROOST_FN row_run run_here(std::uint32_t group) const {
     const row_run run = runs(group);
@@ -203,7 +203,10 @@ struct reduce_pieces {
       grouped_row item[at_once + 1];
       numbers row[at_once] = {};
       ROOST_UNROLL
-      for (int k = 0; k <= at_once; ++k) item[k] = e + k < n ? sorted[e + k] : grouped_row{~0u, 0u};
+      for (int k = 0; k <= at_once; ++k) {
+        item[k].key = group_at(e + k);
+        if (k < at_once && item[k].key < groups) item[k].value = sorted.row(e + k);
+      }
       ROOST_UNROLL
       for (int k = 0; k < at_once; ++k) {
         if (e + k < r.last && item[k].key < groups) row[k] = load(item[k], piece);
@@ -279,7 +282,7 @@ struct reduce_pieces {
 /// What is reduced, and where to.
 template <class Value>
 struct grouped_rows {
-  const grouped_row* sorted;  // grouped
+  grouped_view sorted;
   std::size_t n;
   bool ascends;       // whether groups do: then few rows of many groups take no memory for each group
   const Value* rows;  // or null: see reduce_pieces
@@ -305,7 +308,7 @@ void reduce_levels(const Place& place, const grouped_rows<Value>& all, const red
     next = filled<grouped_row>(place, slots, 0xff);
     results = array<Sum, Place>(place, slots * width);
     using kernel = reduce_pieces<Width, Source, Value>;
-    const kernel reduce{.sorted = level == 0 ? all.sorted : level_rows.data(),
+    const kernel reduce{.sorted = level == 0 ? all.sorted : grouped_view(level_rows.data()),
                         .n = n_here,
                         .level = level,
                         .groups = static_cast<std::uint32_t>(groups),
@@ -363,7 +366,7 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
                                        with_numbers ? rows.data() : nullptr, sizeof(Value) == 2};
   const auto sorted = detail::sort_ids(place, n, group);
   detail::reduce_grouped(place,
-                         detail::grouped_rows<Value>{.sorted = sorted.items(),
+                         detail::grouped_rows<Value>{.sorted = sorted.view(),
                                                      .n = n,
                                                      .ascends = true,
                                                      .rows = with_numbers ? nullptr : rows.data(),
@@ -383,7 +386,7 @@ void reduce_grouped_rows(const Place& place, std::span<const grouped_position> s
   detail::check_ids("roost::reduce_grouped_rows", sorted.size(), out.size() / width);
   if (sorted.empty()) return;
   detail::reduce_grouped(place,
-                         detail::grouped_rows<Value>{.sorted = sorted.data(),
+                         detail::grouped_rows<Value>{.sorted = detail::grouped_view(sorted.data()),
                                                      .n = sorted.size(),
                                                      .ascends = false,
                                                      .rows = rows.data(),

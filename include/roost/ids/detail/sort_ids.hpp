@@ -5,6 +5,9 @@
 #include "roost/detail/partition/sort.hpp"
 #include "roost/detail/place/atomic.hpp"
 #include "roost/pair.hpp"
+#if defined(ROOST_SORT_BY_CUB) && defined(__CUDACC__)
+#include "roost/two_way_index.hpp"  // and sort_keys
+#endif
 
 // Ids that are numbers of groups, sorted stably.
 
@@ -50,10 +53,66 @@ inline void check_ids(const char* where, std::size_t n, std::size_t groups) {
   }
 }
 
+/// Grouped rows as pairs, or as two arrays.
+struct grouped_view {
+  const std::uint32_t* groups;
+  const std::uint32_t* rows;
+  std::uint32_t apart;  // words from one to the next
+
+  grouped_view(const std::uint32_t* its_groups, const std::uint32_t* its_rows)
+      : groups(its_groups), rows(its_rows), apart(1) {}
+  explicit grouped_view(const grouped_row* pairs)
+      : groups(reinterpret_cast<const std::uint32_t*>(pairs)), rows(groups + 1), apart(2) {
+    static_assert(sizeof(grouped_row) == 2 * sizeof(std::uint32_t));
+  }
+  ROOST_FN std::uint32_t group(std::size_t i) const { return groups[i * apart]; }
+  ROOST_FN std::uint32_t row(std::size_t i) const { return rows[i * apart]; }
+};
+
+template <class Place>
+struct sorted_ids {
+  partitioned<grouped_row, Place> items;
+  grouped_view view() const { return grouped_view(items.items()); }
+};
+
 /// Sorts ids by their groups. Asynchronous on cuda.
 template <class Place, class Id>
 auto sort_ids(const Place& place, std::size_t n, const group_at<Id>& group) {
-  return sort_pairs(place, computed(n, group), static_cast<std::uint32_t>(std::bit_width(group.groups)));
+  const auto bits = static_cast<std::uint32_t>(std::bit_width(group.groups));
+  return sorted_ids<Place>{sort_pairs(place, computed(n, group), bits)};
 }
+
+#if defined(ROOST_SORT_BY_CUB) && defined(__CUDACC__)
+/// The same by CUB, which reads each pass once.
+template <>
+struct sorted_ids<cuda> {
+  sorted_keys<std::uint32_t, std::uint32_t, cuda> items;
+  grouped_view view() const { return {items.keys.data(), items.numbers.data()}; }
+};
+
+template <class Id>
+struct write_group {
+  group_at<Id> group;
+  std::uint32_t* groups;
+  std::uint32_t* rows;  // or null
+  ROOST_FN void operator()(std::size_t i) const {
+    const grouped_row mine = group(i);
+    groups[i] = mine.key;
+    if (rows != nullptr) rows[i] = mine.value;
+  }
+};
+
+template <class Id>
+auto sort_ids(const cuda& place, std::size_t n, const group_at<Id>& group) {
+  if (n == 0) return sorted_ids<cuda>();
+  const bool has_rows = group.numbers != nullptr && !group.short_numbers;
+  array<std::uint32_t, cuda> groups(place, n), rows(place, has_rows ? 0 : n);
+  place.for_each(n, write_group<Id>{group, groups.data(), rows.data()});
+  const auto* const numbers = has_rows ? static_cast<const std::uint32_t*>(group.numbers) : rows.data();
+  return sorted_ids<cuda>{sort_keys(place, as_sequence(std::as_const(groups)),
+                                    sequence<const std::uint32_t*>{numbers, n},
+                                    static_cast<std::uint32_t>(larger(1, std::bit_width(group.groups))))};
+}
+#endif
 
 }  // namespace roost::detail
