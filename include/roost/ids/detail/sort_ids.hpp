@@ -75,11 +75,15 @@ struct sorted_ids {
   grouped_view view() const { return grouped_view(items.items()); }
 };
 
+template <class Id>
+std::uint32_t bits_of(const group_at<Id>& group) {
+  return static_cast<std::uint32_t>(std::bit_width(group.groups));
+}
+
 /// Sorts ids by their groups. Asynchronous on cuda.
 template <class Place, class Id>
 auto sort_ids(const Place& place, std::size_t n, const group_at<Id>& group) {
-  const auto bits = static_cast<std::uint32_t>(std::bit_width(group.groups));
-  return sorted_ids<Place>{sort_pairs(place, computed(n, group), bits)};
+  return sorted_ids<Place>{sort_pairs(place, computed(n, group), bits_of(group))};
 }
 
 #if defined(ROOST_SORT_BY_CUB) && defined(__CUDACC__)
@@ -110,8 +114,7 @@ auto sort_ids(const cuda& place, std::size_t n, const group_at<Id>& group) {
   place.for_each(n, write_group<Id>{group, groups.data(), rows.data()});
   const auto* const numbers = has_rows ? static_cast<const std::uint32_t*>(group.numbers) : rows.data();
   return sorted_ids<cuda>{sort_keys(place, as_sequence(std::as_const(groups)),
-                                    sequence<const std::uint32_t*>{numbers, n},
-                                    static_cast<std::uint32_t>(larger(1, std::bit_width(group.groups))))};
+                                    sequence<const std::uint32_t*>{numbers, n}, larger(1u, bits_of(group)))};
 }
 #endif
 
