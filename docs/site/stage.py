@@ -20,7 +20,7 @@ REPOSITORY = PACKAGE.get("urls", {}).get("Repository")  # its address, if it has
 CONTENTS = {
     "Start": "install quickstart",
     "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/time docs/concurrent "
-    "docs/stadium docs/larger-than-memory docs/several-gpus docs/sparse docs/embeddings",
+    "docs/stadium docs/larger-than-memory docs/several-gpus docs/sparse docs/embeddings docs/torch",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
     "Results": "papers/roost docs/performance apps/bench/peers/README docs/reproduction",
@@ -54,6 +54,7 @@ HEADERS = {  # the public headers, as the C++ reference lists them
     "Rows of columns, and texts": "columns texts string_index arrow",
     "Tables of any size": "stadium_map stadium_file stadium_options",
     "Trainable embedding tables": "embedding_table embedding_options gather_rows",
+    "Rows and ids": "reduce_rows group_ids",
     "Voxels": "coordinate_index kernel_map sparse_conv sparse_options",
     "Columns larger than GPU memory": "out_of_core",
     "Several GPUs and processes": "shards gpus rank sharded_map sharded_set sharded_multimap sharded_index "

@@ -43,6 +43,8 @@ void bind_sparse(nanobind::module_& module);
 template <class Place>
 void bind_embedding(nanobind::module_& module);
 template <class Place>
+void bind_irregular(nanobind::module_& module);
+template <class Place>
 void bind_distributed(nanobind::module_& module);
 
 void bind_strings(nanobind::module_& module);
