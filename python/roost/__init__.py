@@ -28,6 +28,8 @@ except ImportError as _why:
         "(pip install .) and start Python in another folder"
     ) from _why
 from ._arrays.take import from_arrow
+from ._device import options
+from ._device import trim as _trim_device
 from ._functions import (
     drop_duplicates,
     duplicated,
@@ -66,6 +68,7 @@ __all__ = [
     "join",
     "merge",
     "nunique",
+    "options",
     "partition",
     "set_threads",
     "trim",
@@ -103,6 +106,7 @@ def set_threads(threads):
 def trim():
     """Returns memory that roost keeps for its next call to the system."""
     _host.trim()
+    _trim_device()
     _gpu.trim()
     if "roost._apps" in _sys.modules:
         _sys.modules["roost._apps"].trim()

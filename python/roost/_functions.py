@@ -14,6 +14,7 @@ from ._arrays.frames import (
 )
 from ._arrays.take import take
 from ._arrays.types import BOOL, FLOAT64, INT64, UINT8
+from ._device import on_device
 from ._keys.arrow import ArrowKind
 from ._keys.columns import are_columns
 from ._keys.arrow import ArrowKind
@@ -34,8 +35,8 @@ def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=N
         keys = x.texts[first] if x.kind.column is None else first
         return keys, first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
     index = index or by_rows
-    keys, first, numbers, counted = library.module.unique(
-        library.place(), x.words, order == "first", index, inverse, counts, rows is INT64, missing, signs
+    keys, first, numbers, counted = library.call(
+        "unique", x.words, order == "first", index, inverse, counts, rows is INT64, missing, signs
     )
     first = library.adopt(first, rows) if index else None
     if by_rows:
@@ -48,6 +49,7 @@ def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=N
     )
 
 
+@on_device
 def unique(
     x, *, sorted=False, return_index=False, return_inverse=False, return_counts=False, index_dtype="int64"
 ):
@@ -133,6 +135,7 @@ def unique(
     return tuple(results)
 
 
+@on_device
 def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     """Numbers keys in order of first occurrence, like `pandas.factorize`.
 
@@ -176,6 +179,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     return beside(given, codes), uniques
 
 
+@on_device
 def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """Whether each element of `x` is in `y`, like `numpy.isin` and `torch.isin`.
 
@@ -217,13 +221,14 @@ def isin_as(x, y, nulls_equal, what):
     a, b = encode_two_columns(x, y, what, nulls_equal)
     library = a.library
     found, target = library.output(a.n, BOOL)
-    library.module.isin(library.place(), a.words, b.words, target)
+    library.call("isin", a.words, b.words, target)
     return library.finish(found, BOOL)
 
 
 _HOW = ("inner", "left", "right", "outer", "full", "semi", "anti")
 
 
+@on_device
 def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     """The rows of two columns, or of two tables of several columns, that have equal keys.
 
@@ -285,8 +290,11 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
 
     def rows_of(one, other, kind):
         try:
-            l, r = library.module.join(library.place(), one.words, other.words, kind, rows is INT64)
-        except MemoryError as error:  # C++ says who lacks how much; what to do
+            l, r = library.call("join", one.words, other.words, kind, rows is INT64)
+        except MemoryError as error:
+            if "limit" in str(error):  # of a device
+                raise
+            # C++ says who lacks how much; what to do
             lacking = str(error).partition(": ")[2].partition("; ")[0] or "no memory"
             raise MemoryError(f"{what}: {lacking}; pass fewer rows at once") from error
         l = library.adopt(l, rows)
@@ -304,6 +312,7 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
     return l, library.concatenate(r, rest)  # the shorter l is gone: memory for both twice may not be there
 
 
+@on_device
 def value_counts(x, *, sort=True, normalize=False):
     """How often each key occurs, like `pandas.Series.value_counts`.
 
@@ -338,6 +347,7 @@ def value_counts(x, *, sort=True, normalize=False):
     return x.kind.result(keys, library, x.model), counts
 
 
+@on_device
 def nunique(x, *, dropna=False):
     """How many distinct keys there are, like `pandas.Series.nunique` and `polars.Series.n_unique`.
 
@@ -364,11 +374,11 @@ def nunique(x, *, dropna=False):
     check_rows(x.n, INT64, what)
     if isinstance(x, StringKeys):
         return len(x.numbered(INT64)[0])
-    module, place = x.library.module, x.library.place()
-    first = module.unique(place, x.words, False, True, False, False, True, None, None)[1]
+    first = x.library.call("unique", x.words, False, True, False, False, True, None, None)[1]
     return len(x.library.adopt(first, INT64))
 
 
+@on_device
 def duplicated(x, *, keep="first"):
     """Whether each element of `x` occurs elsewhere, too, like `pandas.Series.duplicated`.
 
@@ -400,11 +410,12 @@ def duplicated_as(x, keep, what):
         rows = library.column(backwards)
         words = library.column(library.gather(words, UINT8, (bytes,), rows, x.n))
     again, target = library.output(x.n, BOOL)
-    library.module.duplicated(library.place(), words, bool(keep), target)
+    library.call("duplicated", words, bool(keep), target)
     again = library.finish(again, BOOL)
     return library.rows(again, backwards) if last else again, library
 
 
+@on_device
 def drop_duplicates(x, subset=None, *, keep="first"):
     """`x` without its duplicates, like `pandas.DataFrame.drop_duplicates`.
 
