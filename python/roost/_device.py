@@ -41,14 +41,16 @@ def _bytes_of(limit, what):
 
 
 class _Line:
-    """A line on a terminal that says how far a call is, five times a second."""
+    """A line on a terminal that says how far a call is."""
+
+    APART = 0.2  # seconds
 
     def __init__(self, what):
-        self._what, self._next, self._shown = what, time.monotonic() + 0.2, False
+        self._what, self._next, self._shown = what, time.monotonic() + self.APART, False
 
     def __call__(self, done, all):
         if time.monotonic() >= self._next and sys.stderr.isatty():
-            self._next, self._shown = time.monotonic() + 0.2, True
+            self._next, self._shown = time.monotonic() + self.APART, True
             text = f"{self._what}: {done / 1e6:.0f} of {all / 1e6:.0f} MB, {100 * done // max(all, 1)} %"
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -60,7 +62,7 @@ class _Line:
 def _devices():
     """How many GPUs there are for the module; ImportError: there is no module."""
     if _gpu._lost:
-        raise RuntimeError("roost: CUDA does not work in a child of fork; start processes by spawn or forkserver")
+        raise RuntimeError("roost: CUDA does not work in a child of fork; start processes by spawn")
     return _gpu.module().devices()
 
 
@@ -88,9 +90,10 @@ class Way:
     def __init__(self, what, device, limit, progress, explicit):
         self.what, self.device, self.explicit = what, device, explicit
         self._limit, self._bytes = limit, _LIMIT if limit is None else _bytes_of(limit, what)
-        if not isinstance(progress, (bool, np.bool_)) and not callable(progress):
+        self._shows = isinstance(progress, (bool, np.bool_)) and bool(progress)
+        self._progress = progress if callable(progress) else None
+        if self._progress is None and not isinstance(progress, (bool, np.bool_)):
             raise TypeError(f"{what}: progress={progress!r}; give True, False, or a function of two numbers")
-        self._progress = progress
         index = re.fullmatch(r"cuda(?::(\d+))?", device, re.ASCII)
         if index is None and device not in ("auto", "simulated"):
             raise ValueError(f"{what}: device={device!r}; give {_DEVICES}")
@@ -132,12 +135,14 @@ class Way:
     def call(self, name, *arguments):
         """Calls a function of the module for words."""
         module = _host if self._index is None else _gpu.module()
-        line = _Line(self.what) if self._progress is True or self._progress is np.True_ else None
-        before = module.watch(line or self._progress or None)
+        line = _Line(self.what) if self._shows else None
+        before = module.watch(line or self._progress)
         try:
             return getattr(module, name)(self._place(), *arguments)
         except MemoryError as error:
-            why = (str(error).partition(": ")[2] or str(error)).replace("more device_bytes", "a greater limit")
+            why = (str(error).partition(": ")[2] or str(error)).replace(
+                "more device_bytes", "a greater limit"
+            )
             raise MemoryError(f"{self.what}: {why}") from None
         finally:
             module.watch(before)
@@ -213,15 +218,10 @@ class Groups:
         return _host.group_numbers(_host.Place(), self._numbers, self._counts)
 
 
-def _way(what, device, limit, progress, explicit):
+def _way(what, device, limit, progress, explicit=True):
     """The Way that options name; None: calls work where arrays are."""
     device = None if device is None else str(device)
-    if device is None or device == "cpu":
-        given = [name for name, x in (("limit", limit), ("progress", progress)) if x is not None and x is not False]
-        if given and explicit:
-            raise ValueError(f"{what}: {given[0]} without a device; give device='cuda'")
-        return None
-    return Way(what, device, limit, progress, explicit)
+    return None if device is None or device == "cpu" else Way(what, device, limit, progress, explicit)
 
 
 def on_device(function):
@@ -230,17 +230,19 @@ def on_device(function):
 
     @functools.wraps(function)
     def called(*arguments, device=None, limit=None, progress=False, **options):
-        explicit = not (device is None and limit is None and progress is False)
-        if not explicit and _default[0] is None:
-            return function(*arguments, **options)
         mine = limit is not None or progress is not False
+        if device is None and not mine and _default[0] is None:
+            return function(*arguments, **options)
+        one, most, told = _default
         way = _way(
             what,
-            _default[0] if device is None else device,
-            _default[1] if limit is None else limit,
-            _default[2] if progress is False else progress,
-            device is not None or (mine and _default[0] is None),
+            one if device is None else device,
+            most if limit is None else limit,
+            told if progress is False else progress,
+            device is not None,
         )
+        if way is None and mine:
+            raise ValueError(f"{what}: limit or progress, but no device; give device='cuda'")
         token = _chosen.set(way)
         try:
             return function(*arguments, **options)
@@ -248,9 +250,9 @@ def on_device(function):
             _chosen.reset(token)
 
     mine = inspect.signature(called, follow_wrapped=False).parameters
-    given = inspect.signature(function).parameters.values()
     added = [mine[name] for name in ("device", "limit", "progress")]
-    called.__signature__ = inspect.Signature([*given, *added])
+    given = inspect.signature(function)
+    called.__signature__ = given.replace(parameters=[*given.parameters.values(), *added])
     return called
 
 
@@ -303,9 +305,10 @@ def options(*, device=None, limit=None, progress=False):
     [30 10]
     """
     global _default
-    before, mine = _default, (device, limit, progress)
-    _way("roost.options", device, limit, progress, True)
-    _default = (None, None, False) if device == "cpu" else mine
+    before = _default
+    Way("roost.options", "auto", limit, progress, False)  # raises
+    device = None if _way("roost.options", device, limit, progress) is None else device
+    _default = device, limit, progress
     restored = contextlib.ExitStack()
     restored.callback(_set_default, before)
     return restored

@@ -27,12 +27,17 @@ template <class Device>
 class call_place<out_of_core<Device>> {
  public:
   call_place(const call_place<Device>& device, int threads, std::size_t device_bytes)
-      : place_(host(threads), device.get(), {.device_bytes = device_bytes, .progress = &tell}) {
+      : place_(host(threads), device.get(),
+               {.device_bytes = device_bytes, .pinned_bytes = pinned(device_bytes), .progress = &tell}) {
     call_place<host>::set_threads(threads);  // those of the module for GPUs
   }
   const out_of_core<Device>& get() const { return place_; }
 
  private:
+  static std::size_t pinned(std::size_t device_bytes) {
+    return std::clamp(device_bytes / 16, std::size_t{64} << 10, std::size_t{64} << 20);
+  }
+
   out_of_core<Device> place_;
 };
 
