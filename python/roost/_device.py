@@ -158,7 +158,8 @@ def way_of(library, rows):
     if library.module is not _host:
         if way.explicit:
             raise ValueError(
-                f"{way.what}: device={way.device!r}, but the arrays are on {library.where} already; leave it out"
+                f"{way.what}: device={way.device!r}, but the arrays are on {library.where} already; "
+                "leave it out"
             )
         return None
     return way if way.takes(rows) else None
@@ -263,12 +264,12 @@ def options(*, device=None, limit=None, progress=False):
     ----------
     device : "cuda", "cuda:1" and so on, "auto", "cpu", "simulated" or None
         The GPU that calls go through, piece by piece, however large the columns are; results are the same, in
-        host memory. auto: the first GPU for 2^25 rows or more; fewer rows, and all where there is no GPU, stay
-        on the CPU. None, the default, and cpu: calls work where their arrays are. simulated: works in the same
-        way in a part of the host's memory, for tests.
+        host memory. auto: the first GPU for 2^25 rows or more; fewer rows, and all where there is no GPU,
+        stay on the CPU. cpu, and None, the default: calls work where their arrays are. simulated: works in
+        the same way in a part of the host's memory, for tests.
     limit : int, or a text such as "8GB" or "512MiB"
-        The most memory of the device that a call may have, in bytes: by default 4 GiB, at least 24 MiB, and on
-        a GPU better 1 GiB. For simulated, at least 2 MiB, and 2 MiB for each thread.
+        The most memory of the device that a call may have, in bytes: by default 4 GiB, at least 24 MiB, and
+        on a GPU better 1 GiB. For simulated, at least 2 MiB, and 2 MiB for each thread.
     progress : bool or callable
         True: a line on the terminal says how far a call is, five times a second. A function is called as
         ``progress(done, all)`` after each piece, with bytes of the input; a call in several steps counts each
@@ -291,11 +292,11 @@ def options(*, device=None, limit=None, progress=False):
     -----
     These options, which `unique`, `nunique`, `factorize`, `isin`, `join`, `merge`, `value_counts`,
     `duplicated`, `drop_duplicates` and `group_by` take by name, too, are for arrays and columns in host
-    memory: with one of a GPU, `device` in a call is a ValueError, and that of `options` has no effect. Without
-    `sorted` or `return_index`, keys are in order of first occurrence. Columns become words on the CPU, and
-    texts numbers. The keys of a `group_by` get numbers through the device, and size, count, sum, mean, product,
-    min, max, any and all go through it, too; what needs the rows of each key, such as var and median, works on
-    the CPU. Tables stay where their keys are.
+    memory: with arrays of a GPU, `device` in a call is a ValueError, and that of `options` has no effect.
+    Without `sorted` or `return_index`, keys are in order of first occurrence. Columns become words on the
+    CPU, and texts numbers. The keys of a `group_by` get numbers through the device, and count, sum, mean,
+    product, min, max, any and all of values go through it, too; what needs the rows of each key, such as var
+    and median, works on the CPU. Tables stay where their keys are.
 
     Examples
     --------

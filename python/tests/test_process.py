@@ -367,6 +367,7 @@ NEEDS = dict.fromkeys(["backbone.py", "coming_from_spconv.py", "coming_from_torc
 NEEDS |= dict.fromkeys(
     ["clicks.py", "distributed.py", "embedding.py", "goes_on.py", "ranks.py", "unet.py"], "torch"
 )
+NEEDS["larger_than_memory.py"] = "pyarrow"
 NEEDS |= {"parquet.py": "dask", "columns.py": "pandas", "frames.py": "polars"}
 SMALLER = {"clicks.py": ["--steps", "40"], "unet.py": ["--steps", "12"]}
 
