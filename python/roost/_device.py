@@ -85,10 +85,10 @@ def trim():
 
 
 class Way:
-    """How a call for columns in host memory goes through a device. `explicit`: whether this call asked."""
+    """How a call for columns in host memory goes through a device. `explicit`: whether it named one."""
 
     def __init__(self, what, device, limit, progress, explicit):
-        self.what, self.device, self.explicit = what, device, explicit
+        self.what, self.device, self.explicit = what, device, explicit and device != "auto"
         self._limit, self._bytes = limit, _LIMIT if limit is None else _bytes_of(limit, what)
         self._shows = isinstance(progress, (bool, np.bool_)) and bool(progress)
         self._progress = progress if callable(progress) else None

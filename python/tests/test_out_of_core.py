@@ -303,10 +303,33 @@ def test_which_way_is_taken(monkeypatch):
         function(**way)
         assert [name for name in calls if name != "unique" or "unique" in names] == names
         calls.clear()
+
+
+def test_a_gpu_is_chosen_by_rows(monkeypatch):
+    """With the host's module in the place of that for GPUs."""
+    calls = []
+    call = _device.Way.call
+    monkeypatch.setattr(_device.Way, "call", lambda way, *a: calls.append(way.device) or call(way, *a))
     monkeypatch.setattr(_device, "_AUTO_ROWS", 500)
+    monkeypatch.setattr(_device._gpu, "module", lambda: _host)
+    monkeypatch.setattr(_device, "_stream", lambda index: _host.Place())
+    x = RNG.integers(0, 99, 500)
+    for there, taken in ((0, []), (1, ["auto", "auto"])):
+        monkeypatch.setattr(_device, "_devices", lambda there=there: there)
+        roost.trim()
+        for few in (x[1:], x):
+            same(roost.unique(few, return_index=True, device="auto"), roost.unique(few, return_index=True))
+        roost.isin(x[:9], x, device="auto")
+        assert calls == taken
+    same(roost.nunique(x, device="cuda:0", limit=2**28), roost.nunique(x))
+    assert calls.pop() == "cuda:0"
+    for device, has in (("cuda:1", "1 GPU;"), ("cuda:20", "1 GPU;")):
+        with pytest.raises(NotImplementedError, match=f"device='{device}', but this machine has {has}"):
+            roost.unique(x, device=device)
     monkeypatch.setattr(_device, "_devices", lambda: 0)
-    roost.unique(x, device="auto")
-    assert calls == []
+    with pytest.raises(NotImplementedError, match="has no GPU; give device='auto'"):
+        roost.unique(x, device="cuda")
+    roost.trim()
 
 
 @pytest.mark.parametrize(
@@ -441,6 +464,23 @@ def test_threads_share_a_place():
     for thread in threads:
         thread.join()
     same(got, wanted)
+
+
+def test_other_threads_run_meanwhile():
+    x, seen, ended = RNG.integers(0, 2**40, 1_000_000), [], threading.Event()
+
+    def count():
+        while not ended.wait(0.001):
+            seen.append(None)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = len(seen)
+    roost.isin(x, x, device="simulated", limit=LEAST)
+    meanwhile = len(seen) - before
+    ended.set()
+    thread.join()
+    assert meanwhile > 5
 
 
 @pytest.mark.parametrize("name", ["unique", "join", "sum"])

@@ -353,7 +353,7 @@ def test_set_threads(threads):
 
 @pytest.mark.parametrize(
     "module",
-    [roost, roost._functions, roost._group_by, roost._tables.index, roost._tables.maps]
+    [roost, roost._device, roost._functions, roost._group_by, roost._tables.index, roost._tables.maps]
     + [roost._tables.changing, roost.sparse, roost.distributed, roost.match, roost.solids, roost.stars],
 )
 def test_examples_in_docstrings(module):
