@@ -29,6 +29,8 @@ except ImportError as _why:
     ) from _why
 from ._arrays.take import from_arrow
 from ._asof import merge_asof
+from ._device import options
+from ._device import trim as _trim_device
 from ._functions import (
     drop_duplicates,
     duplicated,
@@ -70,6 +72,7 @@ __all__ = [
     "merge",
     "merge_asof",
     "nunique",
+    "options",
     "partition",
     "set_threads",
     "trim",
@@ -107,6 +110,7 @@ def set_threads(threads):
 def trim():
     """Returns memory that roost keeps for its next call to the system."""
     _host.trim()
+    _trim_device()
     _gpu.trim()
     if "roost._apps" in _sys.modules:
         _sys.modules["roost._apps"].trim()

@@ -41,6 +41,7 @@ from ._arrays.frames import (
 )
 from ._arrays.libraries import NUMPY, same_device
 from ._arrays.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, NUMBERS, UINT8, UINT64, numpy_dtype
+from ._device import Groups, on_device, way_of
 from ._functions import distinct
 from ._group_rows import RANKS, GroupRows
 from ._keys.arrow import ArrowKind
@@ -268,7 +269,11 @@ class GroupBy:
         self._skipna = skipna
         self._kind.keep()
         self._of_texts = isinstance(keys, StringKeys)
-        self._groups = keys.grouped() if hasattr(keys, "grouped") else None
+        way = way_of(keys.library, keys.n)
+        if way is not None:
+            self._groups = Groups(keys, way)
+        else:
+            self._groups = keys.grouped() if hasattr(keys, "grouped") else None
         if self._groups is None:
             self._groups = keys.library.module.group(keys.library.place(), keys.words)
         self._columns, self._alone = None, False
@@ -1438,6 +1443,7 @@ class GroupBy:
         return frames.named(made, given), offsets
 
 
+@on_device
 def group_by(keys, by=None, *, dropna=False, skipna=None):
     """Groups rows by key: ``roost.group_by(customers).sum(amounts)``.
 
@@ -1453,6 +1459,8 @@ def group_by(keys, by=None, *, dropna=False, skipna=None):
     skipna : bool or None
         Whether NaNs among values are skipped, as nulls are, by all methods but `first` and `last`. By
         default this is so for frames of pandas, which have NaN for nulls.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------

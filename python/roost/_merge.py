@@ -19,6 +19,7 @@ from ._arrays.frames import (
     with_suffix,
     zone_of,
 )
+from ._device import on_device
 from ._functions import duplicated_as, how_of, isin_as, join_as
 from ._keys.columns import ZONED, take_column
 from ._keys.strings import Texts
@@ -194,6 +195,7 @@ def framed(frames, names, wanted, index=(), index_names=None):
     return Pandas.indexed(frame, taken[: len(index)], index_names) if index else frame
 
 
+@on_device
 def merge(
     left,
     right,
@@ -239,6 +241,8 @@ def merge(
     nulls_equal : bool
         Whether keys that are null match each other. Otherwise they have no match, as in SQL. NaN, and NaT of
         numpy's types, are values that match.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------

@@ -46,6 +46,8 @@ template <class Place>
 void bind_irregular(nanobind::module_& module);
 template <class Place>
 void bind_distributed(nanobind::module_& module);
+template <class Place>
+void bind_out_of_core(nanobind::module_& module);  // after bind_unique, bind_join
 
 void bind_strings(nanobind::module_& module);
 

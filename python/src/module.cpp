@@ -71,6 +71,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_embedding<ROOST_PYTHON_PLACE>(m);
   bind_irregular<ROOST_PYTHON_PLACE>(m);
   bind_distributed<ROOST_PYTHON_PLACE>(m);
+  bind_out_of_core<ROOST_PYTHON_PLACE>(m);
 }
 
 }  // namespace roost::python

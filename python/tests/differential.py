@@ -2007,8 +2007,12 @@ class Run:
         roost.set_threads(int(pick(rng, [0, 0, 1, 2, 3])))
         faulthandler.dump_traceback_later(180, exit=True)
         began = time.perf_counter()
+        way, own = {}, np.random.default_rng([self.seed, number, 1])
+        if self.device == "cpu" and not own.integers(4):  # piece by piece
+            way = {"device": "simulated", "limit": int(own.integers(16, 64)) * 2**20}
         try:
-            OPERATIONS[name][0](world)
+            with roost.options(**way):
+                OPERATIONS[name][0](world)
         except Exception as error:
             text = str(error) if isinstance(error, Wrong) else f"{type(error).__name__}: {error}"
             only = f" --only {self.only}" if self.only else ""
