@@ -550,10 +550,15 @@ def test_jagged_unique(device):
         assert (values[starts[-1] :] == 0).all()
     empty = rt.jagged_unique(x[:0].to(device), offsets[:1].to(device))
     assert [len(part) for part in empty] == [0, 1, 0]
-    if device == "cpu":
-        for wrong in ([0, 5], [0, 400, len(x)], [1, len(x)]):
+    for wrong in ([0, 5], [0, 400, len(x)], [1, len(x)]):
+        if device == "cpu":
             with pytest.raises(ValueError, match="offsets must begin with 0"):
                 rt.jagged_unique(x, torch.tensor(wrong))
+        else:
+            rt.jagged_unique(x.to(device), torch.tensor(wrong, device=device))
+            with pytest.raises(ValueError, match="had offsets that do not begin with 0"):
+                rt.check()
+            rt.check()
 
 
 def test_coalesce_is_that_of_sparse_tensors(device):
@@ -880,3 +885,33 @@ def test_pyg_with_another_import(device, monkeypatch):
     monkeypatch.undo()
     with rt.patch():
         torch.testing.assert_close(outputs(), expected)
+
+
+def test_what_torch_traces(device):
+    x, index = torch.zeros(3, 2, device=device), torch.tensor([0, 2, 2], device=device)
+    source = numbers((3, 2), torch.float32).to(device)
+    expected = rt.index_add(x, 0, index, source)
+    traced = torch.jit.trace(lambda b: rt.index_add(x, 0, index, b), source)
+    torch.testing.assert_close(traced(2 * source), 2 * expected)
+    meta = rt.index_add(x.to("meta"), 0, index.to("meta"), source.to("meta"))
+    assert meta.is_meta and meta.shape == x.shape
+
+    class Model(torch.nn.Module):
+        def forward(self, b):
+            return rt.index_add(x, 0, index, b), rt.unique(index, size=3)[0]
+
+    exported = torch.export.export(Model(), (source,)).module()
+    assert torch.equal(exported(source)[0], expected) and torch.equal(
+        exported(source)[1], rt.unique(index, 3)[0]
+    )
+    # Refused, not silently wrong:
+    with pytest.raises(NotImplementedError, match="forward-mode"):
+        torch.func.jvp(lambda b: rt.index_add(x, 0, index, b), (source,), (source,))
+    with pytest.raises(NotImplementedError, match="forward-mode"):
+        torch.func.jvp(lambda b: rt.coalesce(index.view(1, 3), b, (3,))[1], (source,), (source,))
+    with pytest.raises(NotImplementedError, match="forward-mode"):
+        torch.func.jvp(lambda b: rt.moe_permute(b, index, 3)[0], (source,), (source,))
+    with pytest.raises((TypeError, RuntimeError)):
+        torch.vmap(lambda b: rt.index_add(x, 0, index, b))(source.expand(4, 3, 2))
+    with pytest.raises(RuntimeError, match="functorch"):
+        torch.func.grad(lambda b: rt.index_add(x, 0, index, b).sum())(source)

@@ -27,33 +27,50 @@ _flags = {}  # by device
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
+def refuse_tangents(x):
+    """Raises a NotImplementedError for forward-mode gradients: torch would take those of operators for 0."""
+    if forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None:
+        raise NotImplementedError("roost.torch: forward-mode gradients; use backward()")
+
+
 def call(operator, function, *arguments):
     """Calls an operator; or the function that it is made of, where no gradients, compiler or mode need the
     operator: that saves 50 us."""
-    if torch.compiler.is_compiling() or _modes() or forward_ad._current_level >= 0:
+    if torch.compiler.is_compiling() or _modes() or torch.jit.is_tracing():
         return operator(*arguments)
     gradients = torch.is_grad_enabled()
     for x in arguments:
-        if isinstance(x, torch.Tensor) and (type(x) is not torch.Tensor or (gradients and x.requires_grad)):
+        if not isinstance(x, torch.Tensor):
+            continue
+        refuse_tangents(x)
+        if type(x) is not torch.Tensor or x.is_meta or (gradients and x.requires_grad):
             return operator(*arguments)
     return function(*arguments)
 
 
 class _Flag:
-    """Two words of pinned memory that kernels of a GPU write to: if an id is wrong, and if there are more
-    distinct ids than a result has room for."""
+    """Three words of pinned memory that kernels of a GPU write to: if an id is wrong; if there are more
+    distinct ids than a result has room for; and how many calls had wrong offsets so far."""
 
-    def __init__(self):
-        self.memory = torch.zeros(2, dtype=torch.int64, device="cpu").pin_memory()
+    def __init__(self, device):
+        self.memory = torch.zeros(3, dtype=torch.int64, device="cpu").pin_memory()
+        self.calls = torch.zeros(1, dtype=torch.int64, device=device)
         self.wrong = self.memory.data_ptr()
         self.too_many = self.wrong + 8
-        self._words = (ctypes.c_uint64 * 2).from_address(self.wrong)
+        self._words = (ctypes.c_uint64 * 3).from_address(self.wrong)
+        self._seen = 0
 
     def raise_if_set(self, device):
-        wrong, too_many = self._words
-        if wrong == 0 and too_many == 0:
+        wrong, too_many, calls = self._words
+        if wrong == 0 and too_many == 0 and calls == self._seen:
             return
-        self._words[:] = 0, 0
+        self._words[:2] = 0, 0
+        self._seen, before = calls, self._seen
+        if calls != before:
+            raise ValueError(
+                f"roost.torch: an earlier call of jagged_unique on {device} had offsets that do not begin "
+                "with 0, ascend, and end with the number of ids"
+            )
         if wrong == 0:
             raise IndexError(
                 f"roost.torch: an earlier call on {device} found more distinct ids than its size; give more"
@@ -67,7 +84,7 @@ class _Flag:
 def _flag_of(device):
     flag = _flags.get(device)
     if flag is None:
-        flag = _flags[device] = _Flag()
+        flag = _flags[device] = _Flag(device)
     return flag
 
 
@@ -85,7 +102,10 @@ def check(device=None):
     Raises
     ------
     IndexError
-        With the position of a wrong id. The device works on, and the error is reported once.
+        With the position of a wrong id, or for more distinct ids than a size. The device works on, and the
+        error is reported once.
+    ValueError
+        Wrong offsets of `jagged_unique`.
     """
     for index, flag in list(_flags.items()):
         if device is None or torch.device(device) in (index, torch.device(index.type)):
@@ -121,6 +141,13 @@ def with_wrong_word(call, tensor, about):
     call(word.ctypes.data)
     if word[0]:
         raise IndexError(about(int(~word[0])))
+
+
+def note_wrong_offsets(wrong, device):
+    """Counts a call on a GPU if its offsets are wrong, a bool of the device."""
+    flag = _flag_of(device)
+    flag.calls += wrong
+    flag.memory[2:].copy_(flag.calls, non_blocking=True)
 
 
 def with_too_many(call, tensor, what, size, strict):

@@ -5,7 +5,7 @@ import dataclasses
 import torch
 
 from .._options import whole_number
-from ._launch import column, computed_type, library_of, reduce_grouped_rows
+from ._launch import column, computed_type, library_of, reduce_grouped_rows, refuse_tangents
 from .ids import _group_ids
 
 
@@ -131,6 +131,7 @@ def moe_permute(x, expert_ids, experts, *, capacity=None):
         )
     if expert_ids.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"{what}: experts of type {expert_ids.dtype}; give int64 or int32")
+    refuse_tangents(x)
     n = len(x)
     experts = whole_number(experts, what, "experts")
     if experts < 1 or (capacity is not None and whole_number(capacity, what, "capacity") < 1):
@@ -177,6 +178,7 @@ def moe_unpermute(y, routes, weights=None):
         adds nothing.
     """
     what = "roost.torch.moe_unpermute"
+    refuse_tangents(y)
     y = y.reshape(-1, y.shape[-1])
     if len(y) != len(routes.source):
         raise ValueError(f"{what}: {len(y)} rows for routes of {len(routes.source)}")

@@ -10,7 +10,9 @@ from ._launch import (
     column,
     computed_type,
     library_of,
+    note_wrong_offsets,
     reduce_grouped_rows,
+    refuse_tangents,
     with_too_many,
     with_wrong_word,
 )
@@ -228,6 +230,25 @@ def relabel(seeds, *neighbours, size=None, fill_value=0):
     return nodes.to(seeds.dtype), parts, n
 
 
+@torch.library.custom_op("roost::checked_offsets", mutates_args=())
+def _checked_offsets(offsets: torch.Tensor, m: int) -> torch.Tensor:
+    right = (offsets[:1] == 0).all() & (offsets[-1:] == m).all() & (offsets[1:] >= offsets[:-1]).all()
+    if offsets.is_cuda:
+        library_of(offsets, "roost.torch.jagged_unique")
+        note_wrong_offsets(~right, offsets.device)
+    elif not right:
+        raise ValueError(
+            "roost.torch.jagged_unique: offsets must begin with 0, ascend, and end with the number of ids, "
+            f"{m}"
+        )
+    return offsets.clone()
+
+
+@_checked_offsets.register_fake
+def _(offsets, m):
+    return torch.empty_like(offsets)
+
+
 def jagged_unique(ids, offsets):
     """The distinct ids of each segment of a jagged tensor, ascending; for the segments of features what
     FBGEMM's `jagged_unique_indices` does. It does not wait for a GPU.
@@ -265,12 +286,7 @@ def jagged_unique(ids, offsets):
         )
     if segments * m >= 2**63:
         raise ValueError(f"{what}: {segments} segments of {m} ids; their product must be below 2^63")
-    if not given.is_cuda and not torch.compiler.is_compiling():
-        ends = offsets[0] == 0 and offsets[-1] == m
-        if not ends or bool((offsets[1:] < offsets[:-1]).any()):
-            raise ValueError(
-                f"{what}: offsets must begin with 0, ascend, and end with the number of ids, {m}"
-            )
+    offsets = _checked_offsets(offsets, m)
     keys, _, numbers, _, _ = _unique_ids(given, m, 0, True, False, False, True)
     places = torch.arange(m, device=given.device)
     segment = torch.searchsorted(offsets, places, right=True) - 1
@@ -581,6 +597,7 @@ def coalesce(indices, values, size, reduce="sum"):
         raise ValueError(f"{what}: a size of {cells} cells; give fewer than 2^63")
     if reduce not in ("sum", "mean"):
         raise ValueError(f"{what}: reduce={reduce!r}; give 'sum' or 'mean'")
+    refuse_tangents(values)
     return _coalesce(indices, values, size, reduce, values.requires_grad)[:2]
 
 
