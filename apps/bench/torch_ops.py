@@ -79,7 +79,7 @@ def index_add(clock, log_m, width, log_n, ids, dtype):
     first = rt.index_add(zero, 0, index, source)
     assert torch.equal(first, rt.index_add(zero, 0, index, source))
     moved = (m + 2 * n) * width * source.element_size() + 8 * m
-    ours = lambda: rt.index_add(zero, 0, index, source)  # noqa: E731
+    ours = lambda: rt.index_add(zero, 0, index, source)
     return *clock.both(ours, lambda: zero.index_add(0, index, source)), moved
 
 
@@ -89,7 +89,7 @@ def scatter_reduce(clock, log_m, log_n, how):
     zero = torch.zeros(n, device=clock.device)
     expected = zero.double().scatter_reduce_(0, index, source.double(), how)
     near(rt.scatter_reduce(zero, 0, index, source, how), expected, 32)
-    ours = lambda: rt.scatter_reduce(zero, 0, index, source, how)  # noqa: E731
+    ours = lambda: rt.scatter_reduce(zero, 0, index, source, how)
     return *clock.both(ours, lambda: zero.scatter_reduce(0, index, source, how)), 12 * m + 8 * n
 
 
@@ -113,7 +113,7 @@ def unique(clock, m, different):
     expected = torch.unique(x, return_inverse=True, return_counts=True)
     got = rt.unique(x, sorted=True)
     assert all(map(torch.equal, got, expected))
-    theirs = lambda: torch.unique(x, return_inverse=True, return_counts=True)  # noqa: E731
+    theirs = lambda: torch.unique(x, return_inverse=True, return_counts=True)
     keys, inverse, _ = rt.unique(x)
     assert torch.equal(keys[inverse], x)
     return *clock.both(lambda: rt.unique(x), theirs), 24 * m
@@ -128,7 +128,7 @@ def unique_in_a_graph(clock, log_m, by_key):
 
     keys, inverse, n = ours()
     assert torch.equal(keys[inverse], x) and n == len(torch.unique(x))
-    theirs = lambda: torch.unique(x, return_inverse=True)  # noqa: E731
+    theirs = lambda: torch.unique(x, return_inverse=True)
     return *clock.both(clock.captured(ours), theirs), 24 * m
 
 
@@ -174,7 +174,7 @@ def moe_back(clock, log_m, width, experts):
     x = torch.randn(m, width, device=clock.device).to(torch.bfloat16)
     chosen = torch.rand(m, experts, device=clock.device).topk(2)[1]
     rows, routes = rt.moe_permute(x, chosen, experts)
-    theirs = lambda: rows[routes.rows].sum(1)  # noqa: E731
+    theirs = lambda: rows[routes.rows].sum(1)
     return *clock.both(lambda: rt.moe_unpermute(rows, routes), theirs), 2 * (rows.numel() + x.numel())
 
 

@@ -52,6 +52,19 @@ extern const std::vector<std::int64_t> ids;
 extern std::vector<std::byte> out;
 }  // namespace page_gather_rows
 
+namespace page_group_ids {
+extern const std::span<const std::int64_t> ids;
+extern std::int64_t* const keys;
+extern std::uint64_t* const size;
+}  // namespace page_group_ids
+
+namespace page_reduce_rows {
+extern const std::span<const std::int64_t> ids;
+extern const std::span<const float> rows;
+extern const std::span<float> out;
+extern std::uint64_t* const word;
+}  // namespace page_reduce_rows
+
 namespace page_kernels {
 extern const std::uint32_t* values;
 extern std::uint64_t* counts;

@@ -18,6 +18,8 @@
 #include <roost/group_by.hpp>
 #include <roost/hash.hpp>
 #include <roost/host.hpp>
+#include <roost/ids/group_ids.hpp>
+#include <roost/ids/reduce_rows.hpp>
 #include <roost/join.hpp>
 #include <roost/operation.hpp>
 #include <roost/pair.hpp>
@@ -328,6 +330,23 @@ void use_embeddings() {
                     table.host_bytes());
 }
 
+template <class Value, class Id>
+void use_ids() {
+  const std::vector<Id> groups(3);
+  const std::vector<std::int64_t> ids(3);
+  const std::vector<Value> rows(3);
+  std::vector<Value> out(1);
+  std::vector<std::int64_t> order(3), offsets(2);
+  std::vector<roost::grouped_position> sorted(3);
+  std::uint64_t wrong = 0, size = 0;
+  roost::reduce_rows(cpu, std::span(groups), rows, 1, std::span(out), {.wrong = &wrong});
+  roost::group_keys(cpu, ids, {.size = &size}, sorted.data());
+  roost::reduce_grouped_rows(cpu, sorted, rows, 1, std::span(out), {});
+  roost::unique_ids(cpu, ids, {.size = &size});
+  roost::find_ids(cpu, ids, ids, order, -1);
+  roost::group_ids(cpu, std::span(groups), 1, order.data(), offsets.data(), &wrong);
+}
+
 void use_string_index() {
   const std::vector<std::string> texts(1);
   std::vector<std::uint32_t> numbers(1);
@@ -349,6 +368,9 @@ int main() {
   use_sorted<std::int16_t, float>();
   use_block_map();
   use_string_index();
+  use_ids<float, std::int32_t>();
+  use_ids<roost::bfloat16, std::int64_t>();
+  use_ids<std::int64_t, std::int64_t>();
   use_embeddings<float>();
   use_embeddings<roost::bfloat16>();
   use_embeddings<roost::float16>();
