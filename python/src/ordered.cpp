@@ -108,6 +108,15 @@ struct windows {
   row_windows<Place> all;
 };
 
+/// The moments of a value that is there, or of none.
+struct moments_of_row {
+  const double* values;
+  const bool* there;
+  ROOST_FN moments operator()(std::size_t row) const {
+    return there[row] ? moments::of(values[row]) : moments();
+  }
+};
+
 /// grouped_rows of the numbers of groups.
 template <class Place>
 class ordered_rows {
@@ -199,14 +208,6 @@ class ordered_rows {
   }
 
  private:
-  struct moments_of_row {
-    const double* values;
-    const bool* there;
-    ROOST_FN moments operator()(std::size_t row) const {
-      return there[row] ? moments::of(values[row]) : moments();
-    }
-  };
-
   grouped_rows<Place> rows_;
 };
 
