@@ -108,6 +108,7 @@ struct windows {
   row_windows<Place> all;
 };
 
+/// The moments of a value that is there, or of none.
 struct moments_of_row {
   const double* values;
   const bool* there;

@@ -64,6 +64,32 @@ extern const std::span<const float> rows;
 extern const std::span<float> out;
 extern std::uint64_t* const word;
 }  // namespace page_reduce_rows
+namespace page_grouped_rows {
+extern const std::vector<int> symbols, volumes;
+}  // namespace page_grouped_rows
+namespace page_running {
+extern const std::vector<int> accounts;
+extern const std::vector<std::int64_t> times;
+}  // namespace page_running
+namespace page_rolling {
+extern const std::vector<int> sensors;
+extern const std::vector<std::int64_t> times;
+extern const std::vector<double> values;
+extern const roost::grouped_rows<roost::host> rows;
+}  // namespace page_rolling
+namespace page_sessions {
+extern const std::vector<int> users;
+extern const std::vector<std::int64_t> times;
+extern const roost::grouped_rows<roost::host> rows;
+}  // namespace page_sessions
+namespace page_asof_join {
+extern const std::vector<int> traded, quoted;
+extern const std::vector<std::int64_t> times, quote_times;
+}  // namespace page_asof_join
+namespace page_interval_join {
+extern const std::vector<int> rooms, alarm_rooms;
+extern const std::vector<std::int64_t> from, to, alarm_times;
+}  // namespace page_interval_join
 
 namespace page_kernels {
 extern const std::uint32_t* values;

@@ -22,6 +22,12 @@
 #include <roost/ids/reduce_rows.hpp>
 #include <roost/join.hpp>
 #include <roost/operation.hpp>
+#include <roost/ordered/asof_join.hpp>
+#include <roost/ordered/grouped_rows.hpp>
+#include <roost/ordered/interval_join.hpp>
+#include <roost/ordered/rolling.hpp>
+#include <roost/ordered/running.hpp>
+#include <roost/ordered/sessions.hpp>
 #include <roost/pair.hpp>
 #include <roost/partition.hpp>
 #include <roost/place.hpp>
@@ -208,6 +214,21 @@ void use_groups() {
   roost::left_join(cpu, keys, keys);
   roost::semi_join(cpu, keys, keys);
   roost::anti_join(cpu, keys, keys);
+  const auto in_order = roost::group_rows(cpu, keys, keys, roost::row_order::descending);
+  roost::asof_join(cpu, keys, keys, keys, keys, {.direction = roost::asof_direction::nearest});
+  roost::interval_join(cpu, keys, roost::intervals{keys, keys}, keys, keys);
+  roost::running(cpu, in_order, keys, roost::plus());
+  roost::filled_rows(cpu, in_order, keys);
+  roost::ranks_in_groups(cpu, in_order, keys, roost::rank_method::dense);
+  roost::combine_groups(cpu, roost::first_rows(cpu, in_order, 2), keys, roost::plus());
+  roost::shifted_rows(cpu, in_order, 1);
+  roost::nth_rows(cpu, in_order, -1);
+  const auto by_time = roost::group_rows(cpu, keys, keys);
+  const auto windows = roost::windows_by_time(cpu, by_time, keys, {.before = 3});
+  roost::combine_windows(cpu, by_time, windows, keys, roost::plus(), 0u);
+  roost::window_ends(cpu, by_time, roost::windows_by_rows(cpu, by_time, {-2, 0}), true);
+  roost::sessions(cpu, by_time, keys, 5);
+  roost::runs_of_values(cpu, by_time, keys);
 
   const auto parts = roost::partition(cpu, keys, values, {.regions = 4, .way_back = true, .stable = true});
   const std::vector<Value> results(parts.extent());

@@ -44,7 +44,7 @@ class grouped_rows {
 /// Groups rows by key; the rows of a key keep their order.
 ///
 ///     const auto rows = roost::group_rows(gpu, symbols);
-///     const auto sums = roost::running(gpu, rows, volumes, roost::plus());
+///     const auto sums = roost::combine_groups(gpu, rows, volumes, roost::plus());
 ///     const auto before = roost::shifted_rows(gpu, rows, 1);
 ///
 /// Keys: any trivially copyable type that is compared by its bytes. Costs the build of a frozen_multimap

@@ -124,10 +124,10 @@ auto group_in_order(const Place& place, std::size_t n, const Key& key, std::size
   if (sorted || !descends(place, offsets, n, word_of_item<word_type>{result.rows.data(), ordered}))
     return result;
   if constexpr (std::is_same_v<Place, host>) {
-    // Groups that fit a cache: a third of the time of sorting all rows. One thread sorts a group.
+    // A third of the time of sorting all rows. One thread sorts a group: none may be most of the work.
     std::uint64_t most = 0;
     for (std::size_t g = 0; g + 1 < offsets.size(); ++g) most = larger(most, offsets[g + 1] - offsets[g]);
-    if (most <= sorted_at_once) {
+    if (most <= larger<std::uint64_t>(sorted_at_once, n / 16)) {
       place.launch(offsets.size() - 1, 0, sort_group<word_type>{result.rows.data(), offsets.data(), ordered});
       return result;
     }

@@ -11,7 +11,7 @@
 
 namespace roost::detail {
 
-/// Rows of a group that a thread of a host sorts at once, at most.
+/// Rows of a group that a thread of a host sorts at once, at most, or a sixteenth of all.
 inline constexpr std::uint64_t sorted_at_once = 1 << 16;
 
 /// A number as an unsigned word in the same order, and the distance of two words, the first at least the
