@@ -19,7 +19,7 @@ REPOSITORY = PACKAGE.get("urls", {}).get("Repository")  # its address, if it has
 
 CONTENTS = {
     "Start": "install quickstart",
-    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/concurrent "
+    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/time docs/concurrent "
     "docs/stadium docs/larger-than-memory docs/several-gpus docs/sparse docs/embeddings docs/torch",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
@@ -50,6 +50,7 @@ HEADERS = {  # the public headers, as the C++ reference lists them
     "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_options",
     "Tables that change": "concurrent_map concurrent_set block_map concurrent_options operation",
     "Distinct keys, sums and joins": "two_way_index group_by join",
+    "Order inside groups": "grouped_rows running rolling sessions asof_join interval_join",
     "Rows of columns, and texts": "columns texts string_index arrow",
     "Tables of any size": "stadium_map stadium_file stadium_options",
     "Trainable embedding tables": "embedding_table embedding_options gather_rows",

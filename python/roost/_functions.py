@@ -14,6 +14,7 @@ from ._arrays.frames import (
 )
 from ._arrays.take import take
 from ._arrays.types import BOOL, FLOAT64, INT64, UINT8
+from ._device import on_device
 from ._keys.arrow import ArrowKind
 from ._keys.columns import are_columns
 from ._keys.arrow import ArrowKind
@@ -34,8 +35,8 @@ def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=N
         keys = x.texts[first] if x.kind.column is None else first
         return keys, first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
     index = index or by_rows
-    keys, first, numbers, counted = library.module.unique(
-        library.place(), x.words, order == "first", index, inverse, counts, rows is INT64, missing, signs
+    keys, first, numbers, counted = library.call(
+        "unique", x.words, order == "first", index, inverse, counts, rows is INT64, missing, signs
     )
     first = library.adopt(first, rows) if index else None
     if by_rows:
@@ -48,6 +49,7 @@ def distinct(x, order, rows, index=False, inverse=False, counts=False, missing=N
     )
 
 
+@on_device
 def unique(
     x, *, sorted=False, return_index=False, return_inverse=False, return_counts=False, index_dtype="int64"
 ):
@@ -71,6 +73,8 @@ def unique(
         often each key occurs.
     index_dtype : "int64" or "int32"
         The type of index and inverse. int32 takes half the memory.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------
@@ -133,6 +137,7 @@ def unique(
     return tuple(results)
 
 
+@on_device
 def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     """Numbers keys in order of first occurrence, like `pandas.factorize`.
 
@@ -145,6 +150,8 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
         are always numbered, as pandas numbers those of a MultiIndex.
     index_dtype : "int64" or "int32"
         The type of `codes`.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------
@@ -176,6 +183,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     return beside(given, codes), uniques
 
 
+@on_device
 def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """Whether each element of `x` is in `y`, like `numpy.isin` and `torch.isin`.
 
@@ -190,6 +198,8 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
         Whether to return which elements are not in `y`.
     nulls_equal : bool
         Whether a null is in `y` if `y` has one. Otherwise no row with a null is, as in SQL.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------
@@ -217,13 +227,14 @@ def isin_as(x, y, nulls_equal, what):
     a, b = encode_two_columns(x, y, what, nulls_equal)
     library = a.library
     found, target = library.output(a.n, BOOL)
-    library.module.isin(library.place(), a.words, b.words, target)
+    library.call("isin", a.words, b.words, target)
     return library.finish(found, BOOL)
 
 
 _HOW = ("inner", "left", "right", "outer", "full", "semi", "anti")
 
 
+@on_device
 def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
     """The rows of two columns, or of two tables of several columns, that have equal keys.
 
@@ -239,6 +250,8 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
         The type of the row numbers.
     nulls_equal : bool
         Whether a null is equal to a null. Otherwise no row with a null has a match, as in SQL.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     See Also
     --------
@@ -285,8 +298,11 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
 
     def rows_of(one, other, kind):
         try:
-            l, r = library.module.join(library.place(), one.words, other.words, kind, rows is INT64)
-        except MemoryError as error:  # C++ says who lacks how much; what to do
+            l, r = library.call("join", one.words, other.words, kind, rows is INT64)
+        except MemoryError as error:
+            if "limit" in str(error):  # of a device
+                raise
+            # C++ says who lacks how much; what to do
             lacking = str(error).partition(": ")[2].partition("; ")[0] or "no memory"
             raise MemoryError(f"{what}: {lacking}; pass fewer rows at once") from error
         l = library.adopt(l, rows)
@@ -304,6 +320,7 @@ def join_as(left, right, how, index_dtype, nulls_equal, what):
     return l, library.concatenate(r, rest)  # the shorter l is gone: memory for both twice may not be there
 
 
+@on_device
 def value_counts(x, *, sort=True, normalize=False):
     """How often each key occurs, like `pandas.Series.value_counts`.
 
@@ -316,6 +333,8 @@ def value_counts(x, *, sort=True, normalize=False):
         first occurrence. Otherwise all are in this order.
     normalize : bool
         Whether to return the shares of all rows, as float64, instead of counts.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------
@@ -338,6 +357,7 @@ def value_counts(x, *, sort=True, normalize=False):
     return x.kind.result(keys, library, x.model), counts
 
 
+@on_device
 def nunique(x, *, dropna=False):
     """How many distinct keys there are, like `pandas.Series.nunique` and `polars.Series.n_unique`.
 
@@ -348,6 +368,8 @@ def nunique(x, *, dropna=False):
     dropna : bool
         Whether to leave out null, NaN and NaT, and rows in which a column has one. pandas does so by default;
         otherwise, as with `unique` and polars, they count.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------
@@ -364,11 +386,11 @@ def nunique(x, *, dropna=False):
     check_rows(x.n, INT64, what)
     if isinstance(x, StringKeys):
         return len(x.numbered(INT64)[0])
-    module, place = x.library.module, x.library.place()
-    first = module.unique(place, x.words, False, True, False, False, True, None, None)[1]
+    first = x.library.call("unique", x.words, False, True, False, False, True, None, None)[1]
     return len(x.library.adopt(first, INT64))
 
 
+@on_device
 def duplicated(x, *, keep="first"):
     """Whether each element of `x` occurs elsewhere, too, like `pandas.Series.duplicated`.
 
@@ -378,6 +400,8 @@ def duplicated(x, *, keep="first"):
         As for `unique`.
     keep : "first", "last" or False
         Which occurrence of a key does not count as a duplicate: the first one, the last one, or none.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------
@@ -400,11 +424,12 @@ def duplicated_as(x, keep, what):
         rows = library.column(backwards)
         words = library.column(library.gather(words, UINT8, (bytes,), rows, x.n))
     again, target = library.output(x.n, BOOL)
-    library.module.duplicated(library.place(), words, bool(keep), target)
+    library.call("duplicated", words, bool(keep), target)
     again = library.finish(again, BOOL)
     return library.rows(again, backwards) if last else again, library
 
 
+@on_device
 def drop_duplicates(x, subset=None, *, keep="first"):
     """`x` without its duplicates, like `pandas.DataFrame.drop_duplicates`.
 
@@ -416,6 +441,8 @@ def drop_duplicates(x, subset=None, *, keep="first"):
         The columns of a frame that are compared; by default all.
     keep : "first", "last" or False
         Which row of equal ones stays: the first one, the last one, or none.
+    device, limit, progress
+        Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
     -------

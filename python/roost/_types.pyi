@@ -1,10 +1,10 @@
 # Types of the stubs; there is no such module. Arguments are told apart by a method that only they have, not
 # by their class: where a library or its stubs are not installed, that is Any, which all arguments match.
 # pandas comes before tensors: with its stubs, Series have methods of all names.
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,11 @@ class _PandasSeries(_Pandas, _Series, Protocol): ...
 class _PolarsSeries(_Polars, _Series, Protocol): ...
 
 class _Unknown: ...  # of no library
+
+class _On(TypedDict, total=False):  # through which device a call goes
+    device: str | None
+    limit: int | str | None
+    progress: bool | Callable[[int, int], object]
 
 _Made_co = TypeVar("_Made_co", covariant=True)
 _Beside_co = TypeVar("_Beside_co", covariant=True)

@@ -27,6 +27,8 @@ void bind_group_by(nanobind::module_& module);
 template <class Place>
 void bind_join(nanobind::module_& module);
 template <class Place>
+void bind_ordered(nanobind::module_& module);
+template <class Place>
 void bind_multimap(nanobind::module_& module);
 template <class Place>
 void bind_map(nanobind::module_& module);
@@ -44,6 +46,8 @@ template <class Place>
 void bind_irregular(nanobind::module_& module);
 template <class Place>
 void bind_distributed(nanobind::module_& module);
+template <class Place>
+void bind_out_of_core(nanobind::module_& module);  // after bind_unique, bind_join
 
 void bind_strings(nanobind::module_& module);
 

@@ -124,6 +124,11 @@ void bind_group_by(nb::module_& m) {
           .def("reduce", &all::reduce, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none());
   bind_aggregates(bound);
   m.def("group", &group_rows<Place>);
+  if constexpr (std::is_same_v<Place, host>) {
+    m.def("group_numbers", [](const call_place<host>& at, const column& numbers, const column& counts) {
+      return std::unique_ptr<all>(std::make_unique<grouping_of_numbers>(at.get(), numbers, counts));
+    });
+  }
   bind_names<reduction>(m, "reductions");
 }
 

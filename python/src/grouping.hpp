@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "roost/group_by.hpp"
+#include "roost/two_way_index.hpp"
 #include "values.hpp"
 
 // Groups of rows, and the reductions of their values. Types and reductions are chosen at run time: values are
@@ -213,6 +214,9 @@ class grouping {
                          array<std::uint64_t, Place>& results) = 0;
   /// Groups the rows, in the order of the keys if these are already numbered.
   virtual void group(const Place& place) = 0;
+  /// The words of each group combined elsewhere; none: they are to be combined here.
+  virtual std::optional<array<std::uint64_t, Place>> elsewhere(const load_word<std::uint64_t>&) { return {}; }
+  virtual std::optional<array<std::uint32_t, Place>> elsewhere(const load_word<std::uint32_t>&) { return {}; }
 
   Place home_;
   std::size_t n_, size_ = 0;
@@ -281,6 +285,7 @@ class grouping {
 
   template <class Bits>
   output<Bits, Place> reduce_groups(at_place at, const Place& place, const load_word<Bits>& load) {
+    if (auto made = elsewhere(load)) return {at, std::move(*made)};
     number_or_group(place);
     output<Bits, Place> results(at, place, size_);
     if constexpr (sizeof(Bits) == 8) {
@@ -347,6 +352,39 @@ class grouping_of_few final : public grouping<host> {
   void group(const host&) override {}  // rows_of_groups does
 
   array<Key, host> keys_;
+};
+
+/// Rows by the numbers of their groups, which are known. Python keeps the numbers.
+class grouping_of_numbers : public grouping<host> {
+ public:
+  grouping_of_numbers(const host& cpu, const column& numbers, const column& counts)
+      : grouping<host>(cpu, numbers.rows), group_of_row_(span_of<std::uint32_t>(numbers)) {
+    size_ = counts.rows;
+    counts_ = array<std::uint64_t, host>(cpu, size_);
+    std::ranges::copy(span_of<std::uint64_t>(counts), counts_.data());
+    numbered_ = true;
+  }
+  nb::object keys(at_place) override { detail::raise<error>({"roost.group_by: only numbers of keys"}); }
+
+ protected:
+  bool aggregate(const host&, const load_word<std::uint64_t>&, array<std::uint64_t, host>&) override {
+    return false;
+  }
+
+  std::span<const std::uint32_t> group_of_row_;
+
+ private:
+  void group(const host& cpu) override {
+    array<std::uint64_t, host> offsets(cpu, size_ + 1);
+    std::copy(counts_.data(), counts_.data() + size_, offsets.data());
+    offsets[size_] = 0;
+    cpu.exclusive_scan(offsets.data(), offsets.data(), size_ + 1);
+    const auto sorted =
+        detail::sort_keys(cpu, detail::as_sequence(group_of_row_), detail::numbers_to<std::uint32_t>(n_));
+    rows_ = detail::array_of(cpu, n_, sorted.number());
+    offsets_ = std::move(offsets);
+    grouped_ = true;
+  }
 };
 
 /// Groups the rows of keys like detail::index_few; null if they are not few.

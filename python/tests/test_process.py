@@ -353,7 +353,7 @@ def test_set_threads(threads):
 
 @pytest.mark.parametrize(
     "module",
-    [roost, roost._functions, roost._group_by, roost._tables.index, roost._tables.maps]
+    [roost, roost._device, roost._functions, roost._group_by, roost._tables.index, roost._tables.maps]
     + [roost._tables.changing, roost.sparse, roost.distributed, roost.match, roost.solids, roost.stars],
 )
 def test_examples_in_docstrings(module):
@@ -366,6 +366,7 @@ EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
 NEEDS = dict.fromkeys(["backbone.py", "coming_from_spconv.py", "coming_from_torch.py"], "torch")
 NEEDS |= dict.fromkeys(["clicks.py", "distributed.py", "embedding.py", "goes_on.py"], "torch")
 NEEDS |= dict.fromkeys(["irregular.py", "ranks.py", "unet.py"], "torch")
+NEEDS["larger_than_memory.py"] = "pyarrow"
 NEEDS |= {"parquet.py": "dask", "columns.py": "pandas", "frames.py": "polars"}
 SMALLER = {"clicks.py": ["--steps", "40"], "unet.py": ["--steps", "12"]}
 

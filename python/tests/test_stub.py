@@ -69,6 +69,8 @@ def parameters_of_stub(function):
     found = [(p.arg, "positional", i >= first_default) for i, p in enumerate(plain)]
     found += [(a.vararg.arg, "*", False)] if a.vararg else []
     found += [(p.arg, "keyword", d is not None) for p, d in zip(a.kwonlyargs, a.kw_defaults)]
+    if a.kwarg and ast.unparse(a.kwarg.annotation) == "Unpack[_On]":
+        return found + [(name, "keyword", True) for name in ("device", "limit", "progress")]
     return found + ([(a.kwarg.arg, "**", False)] if a.kwarg else [])
 
 

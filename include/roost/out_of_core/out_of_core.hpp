@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "roost/group_by.hpp"
 #include "roost/join.hpp"
@@ -15,11 +16,17 @@ namespace roost {
 struct out_of_core_limits {
   /// Of the device. No call ever has more allocated there.
   std::size_t device_bytes = std::size_t{4} << 30;
-  /// Of pinned host memory, through which memory that is not pinned is copied. At least 64 KiB.
+  /// Of pinned host memory: buffers through which memory that is not pinned is copied, and then what waits
+  /// between two passes. The place keeps it until it ends, since pinning takes long (0.6 s a GiB on some
+  /// machines). At least 64 KiB; calls in two passes are fastest if it holds a key and a row number, or a
+  /// value and 16 bytes, for each row.
   std::size_t pinned_bytes = std::size_t{64} << 20;
-  /// If not empty, it is called on the calling thread after each piece of a call's work, with the bytes of
-  /// the input that are done, and all of them; a call in two passes counts each byte twice. It may throw:
-  /// that ends the call, which gives back all its memory.
+  /// How many pieces are worked on at the same time, so that copies and kernels overlap. They share the
+  /// memory. 0: three, or fewer if device_bytes are few.
+  int streams = 0;
+  /// If not empty, it is called on the calling thread as work goes on, with the bytes of the input that are
+  /// done, and all of them; a call in two passes counts each byte twice. It may throw: that ends the call,
+  /// which gives back all its memory.
   std::function<void(std::size_t done, std::size_t all)> progress{};
 };
 
@@ -29,6 +36,10 @@ inline std::size_t scratch_reserve(const host& device) {
   return static_cast<std::size_t>(device.threads()) * (std::size_t{2} << 20);
 }
 inline std::size_t scratch_reserve(const cuda&);
+template <class Device>
+class pinned_blocks;
+template <class Device>
+class out_of_core_call;
 }  // namespace detail
 
 /// A place for columns in host memory that are larger than a GPU's memory: a host with the columns and the
@@ -44,7 +55,7 @@ inline std::size_t scratch_reserve(const cuda&);
 /// whatever the limits; groups, whose order that call leaves open, are in the order of their first rows. A
 /// side of a join that fits is read once. Otherwise rows are first divided into parts by the hashes of their
 /// keys, which wait in host memory: a key, a row number and a value for each row. A part that does not fit is
-/// divided again; if all its rows have one key, by position.
+/// divided again; if all its rows have one key, by position. Copies of a place share its pinned memory.
 ///
 /// `Device`: cuda, or a host, which works in the same way and shows in tests what a GPU would do. Several
 /// threads may call functions with one place at the same time if they may do so with its device; each call
@@ -52,17 +63,9 @@ inline std::size_t scratch_reserve(const cuda&);
 template <class Device>
 class out_of_core {
  public:
-  /// Throws invalid_argument for less than device_bytes_least() or 64 KiB of pinned memory.
-  out_of_core(const host& cpu, const Device& device, out_of_core_limits limits = {})
-      : cpu_(cpu), device_(device), limits_(std::move(limits)) {
-    constexpr std::size_t pinned_least = std::size_t{64} << 10;
-    if (limits_.device_bytes < device_bytes_least(device))
-      detail::raise<invalid_argument>({"roost::out_of_core: ", limits_.device_bytes,
-                                       " bytes of the device; give at least ", device_bytes_least(device)});
-    if (limits_.pinned_bytes < pinned_least)
-      detail::raise<invalid_argument>(
-          {"roost::out_of_core: ", limits_.pinned_bytes, " pinned bytes; give at least ", pinned_least});
-  }
+  /// Throws invalid_argument for less than device_bytes_least() for each stream, for less than 64 KiB of
+  /// pinned memory, and for a negative number of streams.
+  out_of_core(const host& cpu, const Device& device, out_of_core_limits limits = {});
 
   /// The smallest limit for a device: 24 MiB of a GPU, 2 MiB and 2 MiB for each thread of a host. (Rows are
   /// then worked on ten thousand at a time: give a GPU 1 GiB or more.)
@@ -75,9 +78,12 @@ class out_of_core {
   const out_of_core_limits& limits() const { return limits_; }
 
  private:
+  friend class detail::out_of_core_call<Device>;
+
   host cpu_;
   Device device_;
   out_of_core_limits limits_;
+  std::shared_ptr<detail::pinned_blocks<Device>> blocks_;
 };
 
 namespace detail {

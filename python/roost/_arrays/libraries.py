@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from .. import _gpu, _host
+from .. import _device, _gpu, _host
 from .exact import whole_floats
 
 _HOST_PLACE = _host.Place()
@@ -40,6 +40,8 @@ class Library:
     def place():
         """The place of a call: for a device, its current stream in this library."""
         return _HOST_PLACE
+
+    call = _device.call  # of a function for words, through the device that a user chose
 
     @staticmethod
     def column(array, n=None, row_bytes=None):

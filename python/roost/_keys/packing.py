@@ -592,9 +592,7 @@ def _split(numbers, arrays):
 
 def _numbered(library, words):
     """The rows where distinct words come first, and the number of each row's word."""
-    _, first, numbers, _ = library.module.unique(
-        library.place(), words, True, True, True, False, False, None, None
-    )
+    _, first, numbers, _ = library.call("unique", words, True, True, True, False, False, None, None)
     return library.adopt(first, INT32), library.adopt(numbers, INT32)
 
 

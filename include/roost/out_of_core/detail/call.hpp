@@ -1,22 +1,31 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <thread>
+
 #include "roost/out_of_core/detail/memory.hpp"
 #include "roost/out_of_core/out_of_core.hpp"
 #include "roost/partition.hpp"
 
 // How a call is worked on piece by piece, in memory that is limited, and what waits in host memory.
 //
-// Budget. A call has device_bytes. A reserve of them is for what kernels take beside the rows (on a host,
-// scratch memory for each thread). What remains, divided by the bytes that a row takes at most while it is
-// worked on (build_bytes and its like), is the number of rows of a piece. These are estimates; what holds is
-// the limit of limited_memory, through which everything on the device is allocated. A piece that it refuses
-// is worked on again in smaller pieces. So the result never depends on the limit,
-// and an estimate that is wrong costs time only.
+// Budget. A call has device_bytes, and workers that share them: threads with a stream each, so that one
+// worker copies while others compute. A reserve of a worker's bytes is for what kernels take beside the rows
+// (on a host, scratch memory for each thread). What remains, divided by the bytes that a row takes at most
+// while it is worked on (build_bytes and its like), is the number of rows of a piece. These are estimates;
+// what holds is the limit of worker_device, through which everything on the device is allocated. A piece that
+// it refuses is worked on again in smaller pieces. So the result never depends on the limit, and an estimate
+// that is wrong costs time only.
 //
 // Passes. If all rows of a group_by, or one side of a join, fit in a piece, the input is read once. Otherwise
 // pass 1 partitions piece after piece, stably, by the leading bits of a hash with a seed of its own: the
 // calls in memory use seed 0, and would find all keys of a part in a few of their regions. The parts wait in
-// host memory. Pass 2 works on part after part; neighbouring parts that fit together are one.
+// host memory, pinned as far as the place may. Pass 2 works on part after part; neighbouring parts that fit
+// together are one.
 //
 // Parts that do not fit. Right sides of joins are divided by position: each piece is joined with all of the
 // left part. Groups are divided again, first by another hash, then by byte after byte of the key, which tells
@@ -25,49 +34,73 @@
 // parts of their own.
 //
 // Order. A stable partition and pieces in order keep the rows of a key in input order, so values are combined
-// as in memory. Pairs of a join are put in order by counting those of each left row; right rows come in
-// order. Groups are sorted by their first rows.
+// as in memory. Results are runs that ascend by row: of the left side, or the first of a group. The host
+// merges them, tile after tile of rows, by counting (rows_in_order). Which worker did a piece shows nowhere.
 
 namespace roost::detail {
 
 inline std::size_t scratch_reserve(const cuda&) { return std::size_t{22} << 20; }
 
-/// One call: its device with limited memory, and its copies.
+/// Makes a device the current one of this thread, as long as the result lives.
+struct no_guard {};
+inline no_guard current_device(const host&) { return {}; }
+#if defined(__CUDACC__)
+inline device_guard current_device(const cuda& device) { return device_guard(device.device()); }
+#endif
+
+/// What one thread of a call works with.
 template <class Device>
-class out_of_core_call {
+class out_of_core_worker {
  public:
-  out_of_core_call(const out_of_core<Device>& place, const char* where)
-      : where_(where),
-        limits_(place.limits()),
+  out_of_core_worker(const out_of_core<Device>& place, std::size_t number, std::size_t bytes,
+                     pinned_blocks<Device>& blocks, const char* where)
+      : number_(number),
+        where_(where),
         cpu_(place.cpu()),
-        memory_(place.device(), limits_.device_bytes),
-        device_(memory_.place(place.device())),
-        room_(limits_.device_bytes - scratch_reserve(place.device())),
-        copies_(cpu_, device_, limits_.pinned_bytes) {}
+        blocks_(blocks),
+        memory_(place.device(), bytes),
+        copies_(cpu_, memory_, blocks) {}
+
+  /// 0, 1 and so on, of those of a call.
+  std::size_t number() const { return number_; }
 
   const host& cpu() const { return cpu_; }
-  const Device& device() const { return device_; }
+  const Device& device() const { return memory_.place(); }
   const char* where() const { return where_; }
-  host_copies<Device>& copies() { return copies_; }
+  byte_limit& limit() { return memory_; }
+  pinned_blocks<Device>& blocks() const { return blocks_; }
+  /// Waits for the device, also after an error.
+  void wait() { memory_.wait_for_all(); }
 
-  /// How many rows fit at once if each takes so many bytes.
+  /// How many rows still fit at once if each takes so many bytes.
   std::size_t rows_of(std::size_t bytes_each) const {
-    return smaller<std::size_t>(room_ / bytes_each, std::size_t{1} << 31);
+    const std::size_t left = memory_.left(), room = left - smaller(left, scratch_reserve(device()));
+    return std::clamp<std::size_t>(room / bytes_each, 1, std::size_t{1} << 31);
   }
 
   /// Elements of a source, in memory of the device. Asynchronous on cuda.
   template <class T, class Source>
   array<T, Device> load(const Source& source, std::size_t first, std::size_t count) {
-    array<T, Device> result(device_, count);
+    array<T, Device> result(device(), count);
     copies_.in(result.data(), source, first, count);
     return result;
   }
-  /// An array of the device, in host memory. Synchronises.
+  /// Elements of the device, in host memory. Synchronises.
   template <class T>
-  array<T, host> store(const array<T, Device>& source) {
-    array<T, host> result(cpu_, source.size());
-    copies_.out(result.data(), source.data(), source.size());
+  waiting<T, Device> store(const T* source, std::size_t size) {
+    waiting<T, Device> result(blocks_, size);
+    for (std::size_t b = 0; b < result.blocks(); ++b) {
+      copies_.out(result[b].data(), source, result[b].size());
+      source += result[b].size();
+    }
+    copies_.flush();
     return result;
+  }
+  /// The same, to memory of the caller.
+  template <class T>
+  void store(T* target, const array<T, Device>& source) {
+    copies_.out(target, source.data(), source.size());
+    copies_.flush();
   }
 
   /// Returns the largest count of `most`, a half of that, ... for which work(count) is not refused memory by
@@ -82,46 +115,232 @@ class out_of_core_call {
       } catch (const out_of_memory&) {
         if (!memory_.was_reached()) throw;
         if (count <= 1)
-          raise<out_of_memory>({where_, ": ", limits_.device_bytes,
-                                " bytes of the device are too few for these rows; give more device_bytes"});
+          raise<out_of_memory>(
+              {where_, ": device_bytes are too few for these rows; give more, or have fewer workers"});
       }
     }
   }
-  /// work(first, count) for pieces of n rows, in order, each of at most `most` rows. After one that had to be
-  /// smaller they grow again: the matches of a few rows may be very many.
+
+  /// work(first, count) for pieces of rows [first, end), in order, each of at most `most` rows. After one
+  /// that had to be smaller they grow again: the matches of a few rows may be very many.
   template <class Work>
-  void each_piece(std::size_t n, std::size_t most, const Work& work) {
-    std::size_t next = most;
-    for (std::size_t first = 0; first < n;) {
+  void each_piece(std::size_t first, std::size_t end, std::size_t most, const Work& work) {
+    for (std::size_t next = most; first < end;) {
       const std::size_t done =
-          largest(smaller(next, n - first), [&](std::size_t count) { work(first, count); });
+          largest(smaller(next, end - first), [&](std::size_t count) { work(first, count); });
       next = smaller(most, 2 * done);
       first += done;
     }
   }
 
+ private:
+  std::size_t number_;
+  const char* where_;
+  host cpu_;
+  pinned_blocks<Device>& blocks_;
+  worker_device<Device> memory_;
+  host_copies<Device> copies_;
+};
+
+/// Ends a worker whose call has ended; not an error.
+struct worker_stopped {};
+inline thread_local const std::atomic<bool>* stop_of_worker = nullptr;
+inline void end_if_stopped() {
+  if (stop_of_worker->load(std::memory_order_relaxed)) throw worker_stopped();
+}
+
+/// One call. Its workers are threads while they work on tasks; the calling thread then reports progress.
+template <class Device>
+class out_of_core_call {
+ public:
+  using worker = out_of_core_worker<Device>;
+
+  out_of_core_call(const out_of_core<Device>& place, const char* where)
+      : place_(place), caller_(std::this_thread::get_id()) {
+    const std::size_t workers = after_fork != nullptr ? 1 : static_cast<std::size_t>(place.limits_.streams);
+    for (std::size_t i = 0; i < workers; ++i)
+      workers_.push_back(
+          std::make_unique<worker>(place, i, place.limits_.device_bytes / workers, *place.blocks_, where));
+  }
+
+  const host& cpu() const { return place_.cpu(); }
+
   /// How much of the input will be read.
   void expect(std::size_t bytes) { all_ = bytes; }
   void advance(std::size_t bytes) {
-    done_ = smaller(done_ + bytes, all_);
-    come_between();
-    if (limits_.progress) limits_.progress(done_, all_);
+    done_ += bytes;
+    if (std::this_thread::get_id() == caller_) report();
   }
   /// Parts without rows, and the like, may have been left out.
   void finish() {
-    if (done_ != all_) advance(all_ - done_);
+    if (done_ < all_) advance(all_ - done_);
+  }
+
+  /// Some workers, which share the work and the memory that they have.
+  class some_workers {
+   public:
+    some_workers(out_of_core_call& call, std::span<const std::unique_ptr<worker>> workers)
+        : call_(call), workers_(workers) {}
+
+    worker& first() const { return *workers_[0]; }
+    std::size_t size() const { return workers_.size(); }
+    void advance(std::size_t bytes) const { call_.advance(bytes); }
+
+    /// All memory is the first worker's.
+    void alone() const {
+      if (workers_.size() == 1) return;
+      for (const auto& other : workers_.subspan(1)) other->limit().set_most(0);
+      first().limit().set_most(all_bytes());
+    }
+    /// What the first worker does not use is shared in equal parts.
+    void share() const {
+      if (workers_.size() == 1) return;
+      const std::size_t used = first().limit().used(), each = (all_bytes() - used) / workers_.size();
+      for (const auto& other : workers_.subspan(1)) other->limit().set_most(each);
+      first().limit().set_most(used + each);
+    }
+
+    /// work(worker, i) for each i below n, on whichever worker is free.
+    template <class Work>
+    void each(std::size_t n, const Work& work) const {
+      if (workers_.size() == 1) {
+        for (std::size_t i = 0; i < n; ++i) work(first(), i);
+      } else {
+        call_.each_by_threads(n, work);
+      }
+    }
+    /// work(worker, p, first, count) for each piece p of n rows that take so many bytes each. One that did
+    /// not fit is several calls.
+    template <class Work>
+    void each_piece(std::size_t n, std::size_t bytes_each, const Work& work) const {
+      std::size_t most = first().rows_of(bytes_each);
+      constexpr std::size_t worth_it = std::size_t{1} << 16;  // rows, so that all workers have some
+      if (workers_.size() > 1)
+        most = smaller(most, larger(worth_it, ceil_div<std::size_t>(n, 3 * workers_.size())));
+      each(ceil_div(n, most), [&](worker& mine, std::size_t p) {
+        mine.each_piece(p * most, smaller(n, (p + 1) * most), most,
+                        [&](std::size_t at, std::size_t count) { work(mine, p, at, count); });
+      });
+    }
+
+   private:
+    std::size_t all_bytes() const { return call_.place_.limits().device_bytes; }
+
+    out_of_core_call& call_;
+    std::span<const std::unique_ptr<worker>> workers_;
+  };
+
+  some_workers all() { return some_workers(*this, workers_); }
+  some_workers only(const worker& of) {
+    return some_workers(*this, std::span(workers_).subspan(of.number(), 1));
   }
 
  private:
-  const char* where_;
-  const out_of_core_limits& limits_;
-  host cpu_;
-  limited_memory<Device> memory_;
-  Device device_;
-  std::size_t room_;
-  std::size_t done_ = 0, all_ = 0;
-  host_copies<Device> copies_;
+  friend class some_workers;
+
+  void report() {
+    come_between();
+    if (place_.limits().progress) place_.limits().progress(smaller<std::size_t>(done_, all_), all_);
+  }
+
+  template <class Work>
+  void each_by_threads(std::size_t n, const Work& work) {
+    std::atomic<bool> stop = false;
+    std::atomic<std::size_t> next = 0;
+    std::mutex lock;
+    std::condition_variable ended;
+    std::size_t running = 0;
+    std::exception_ptr error;
+    const auto fail = [&] {
+      const std::lock_guard hold(lock);
+      if (!error) error = std::current_exception();
+      stop = true;
+    };
+    const auto run = [&](worker& mine) {
+      try {
+        [[maybe_unused]] const auto guard = current_device(mine.device());
+        stop_of_worker = &stop;
+        const calls_between_pieces ends(end_if_stopped);
+        for (std::size_t i; !stop && (i = next++) < n;) work(mine, i);
+      } catch (const worker_stopped&) {
+      } catch (...) {
+        fail();
+      }
+      mine.wait();  // before what others use is freed
+      const std::lock_guard hold(lock);
+      --running;
+      ended.notify_all();
+    };
+    std::vector<std::thread> threads;
+    threads.reserve(workers_.size());
+    try {
+      for (const auto& mine : workers_) {
+        if (threads.size() == n) break;
+        {
+          const std::lock_guard hold(lock);
+          ++running;
+        }
+        threads.emplace_back(run, std::ref(*mine));
+      }
+    } catch (...) {  // the system has no thread
+      fail();
+      --running;
+    }
+    std::size_t reported = done_;
+    for (std::unique_lock hold(lock); running != 0;) {
+      ended.wait_for(hold, std::chrono::milliseconds(20));
+      if (stop) continue;
+      hold.unlock();
+      try {
+        if (std::exchange(reported, done_.load()) != reported) report();
+        come_between();
+      } catch (...) {
+        fail();
+      }
+      hold.lock();
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (error) std::rethrow_exception(error);
+    if (reported != done_) report();
+  }
+
+  const out_of_core<Device>& place_;
+  std::thread::id caller_;
+  std::vector<std::unique_ptr<worker>> workers_;
+  std::atomic<std::size_t> done_ = 0;
+  std::size_t all_ = 0;
 };
+
+}  // namespace roost::detail
+
+namespace roost {
+
+template <class Device>
+out_of_core<Device>::out_of_core(const host& cpu, const Device& device, out_of_core_limits limits)
+    : cpu_(cpu), device_(device), limits_(std::move(limits)) {
+  constexpr std::size_t pinned_least = std::size_t{64} << 10;
+  const std::size_t least = device_bytes_least(device);
+  if (limits_.streams < 0)
+    detail::raise<invalid_argument>(
+        {"roost::out_of_core: ", limits_.streams, " streams; give at least 1, or 0 for the default"});
+  if (limits_.streams == 0) {
+    constexpr std::size_t worth_it = 8;  // for fewer times the least, pieces would be too small
+    limits_.streams =
+        static_cast<int>(std::clamp<std::size_t>(limits_.device_bytes / (worth_it * least), 1, 3));
+  }
+  if (limits_.device_bytes / least < static_cast<std::size_t>(limits_.streams))
+    detail::raise<invalid_argument>({"roost::out_of_core: ", limits_.device_bytes,
+                                     " bytes of the device; give at least ", least, " for each of ",
+                                     limits_.streams, " streams"});
+  if (limits_.pinned_bytes < pinned_least)
+    detail::raise<invalid_argument>(
+        {"roost::out_of_core: ", limits_.pinned_bytes, " pinned bytes; give at least ", pinned_least});
+  blocks_ = std::make_shared<detail::pinned_blocks<Device>>(cpu_, limits_.pinned_bytes);
+}
+
+}  // namespace roost
+
+namespace roost::detail {
 
 /// The keys, and the values, of items on a device.
 template <class Item, class Device>
@@ -133,11 +352,46 @@ auto values_of_items(const array<Item, Device>& items) {
   return computed(items.size(), value_of_item<Item>{items.data()});
 }
 
-/// Items of some parts, in order: pieces of host memory.
+/// A pair as it waits and is copied: without padding, which would be a quarter of a key and a row number.
 template <class Item>
+struct packed {
+  using type = Item;
+};
+template <class Key, class Value>
+inline constexpr bool is_padded_pair = sizeof(pair<Key, Value>) > sizeof(Key) + sizeof(Value) &&
+                                       sizeof(Key) % 4 == 0 && sizeof(Value) == 4;
+template <class Key, class Value>
+  requires is_padded_pair<Key, Value>
+struct packed<pair<Key, Value>> {
+  struct type {
+    std::uint32_t words[sizeof(Key) / 4 + 1];
+  };
+  const pair<Key, Value>* items;
+  ROOST_FN type operator()(std::size_t i) const {
+    type result;
+    memcpy(result.words, &items[i].key, sizeof(Key));
+    memcpy(result.words + sizeof(Key) / 4, &items[i].value, 4);
+    return result;
+  }
+};
+template <class Item>
+struct unpack {
+  const typename packed<Item>::type* from;
+  ROOST_FN Item operator()(std::size_t i) const {
+    Item item;
+    memcpy(&item.key, from[i].words, sizeof(item.key));
+    memcpy(&item.value, from[i].words + sizeof(item.key) / 4, 4);
+    return item;
+  }
+};
+
+/// Items of some parts, in order: pieces of host memory.
+template <class As>
 class waiting_items {
+  using Item = typename packed<As>::type;
+
  public:
-  using item_type = Item;
+  using item_type = As;
 
   void add(const Item* items, std::size_t count) {
     if (count == 0) return;
@@ -152,8 +406,7 @@ class waiting_items {
     if (count == 0) return;
     const auto begins = computed(pieces_.size(), [&](std::size_t i) { return pieces_[i].begin; });
     for (std::size_t p = last_at_or_before<std::size_t>(0, pieces_.size(), begins, first); count != 0; ++p) {
-      const std::size_t end = p + 1 == pieces_.size() ? size_ : pieces_[p + 1].begin;
-      const std::size_t some = smaller(end - first, count);
+      const std::size_t some = smaller(end_of(p) - first, count);
       body(pieces_[p].items + (first - pieces_[p].begin), some);
       first += some, count -= some;
     }
@@ -166,9 +419,14 @@ class waiting_items {
     });
   }
 
-  template <class Call>
-  auto load(Call& call, std::size_t first, std::size_t count) const {
-    return call.template load<Item>(*this, first, count);
+  template <class Device>
+  array<As, Device> load(out_of_core_worker<Device>& mine, std::size_t first, std::size_t count) const {
+    auto items = mine.template load<Item>(*this, first, count);
+    if constexpr (std::is_same_v<As, Item>) {
+      return items;
+    } else {
+      return array_of(mine.device(), count, unpack<As>{items.data()});
+    }
   }
 
   /// Whether all items have the same key.
@@ -176,7 +434,7 @@ class waiting_items {
     const auto& key = pieces_[0].items->key;
     for (std::size_t p = 0; p < pieces_.size(); ++p) {
       const Item* const items = pieces_[p].items;
-      const std::size_t n = (p + 1 == pieces_.size() ? size_ : pieces_[p + 1].begin) - pieces_[p].begin;
+      const std::size_t n = end_of(p) - pieces_[p].begin;
       if (!same_key(items[n - 1].key, key)) return false;  // so that most are not read
       if (cpu.sum(n, [&](std::size_t i) { return same_key(items[i].key, key) ? 0u : 1u; }) != 0) return false;
     }
@@ -184,6 +442,8 @@ class waiting_items {
   }
 
  private:
+  std::size_t end_of(std::size_t p) const { return p + 1 == pieces_.size() ? size_ : pieces_[p + 1].begin; }
+
   struct piece {
     const Item* items;
     std::size_t begin;  // in all
@@ -193,7 +453,7 @@ class waiting_items {
 };
 
 /// Items that wait in host memory, by part.
-template <class Item>
+template <class Item, class Device>
 class waiting_parts {
  public:
   explicit waiting_parts(std::uint32_t parts) : sizes_(parts) {}
@@ -201,38 +461,174 @@ class waiting_parts {
   std::uint32_t parts() const { return static_cast<std::uint32_t>(sizes_.size()); }
   std::size_t size(std::uint32_t part) const { return sizes_[part]; }
 
-  /// Partitions items and appends them to the parts. Synchronises.
-  template <class Device, class PartOf>
-  void add(out_of_core_call<Device>& call, const array<Item, Device>& items, const PartOf& part_of) {
+  /// Partitions items and appends them to the parts, after those of all pieces before `piece`. Any worker may
+  /// call it. Synchronises.
+  template <class PartOf>
+  void add(out_of_core_worker<Device>& worker, std::size_t piece, const array<Item, Device>& items,
+           const PartOf& part_of) {
     constexpr partition_kind kind{.stable = true};
     if (items.size() == 0) return;
-    chunk more{{}, std::vector<std::uint64_t>(parts() + 1)};
-    const auto divided = partitioner<Device, Item, kind>(call.device(), parts())
+    std::vector<std::uint64_t> begins(parts() + 1);
+    const auto divided = partitioner<Device, Item, kind>(worker.device(), parts())
                              .run(sequence<const Item*>{items.data(), items.size()}, part_of);
-    call.device().copy_to_host(more.begins.data(), divided.begins(), parts() * sizeof(std::uint64_t));
-    more.begins.back() = items.size();
-    more.items = array<Item, host>(call.cpu(), items.size());
-    call.copies().out(more.items.data(), divided.items(), items.size());
-    chunks_.push_back(std::move(more));
-    for (std::uint32_t p = 0; p < parts(); ++p)
-      sizes_[p] += chunks_.back().begins[p + 1] - chunks_.back().begins[p];
+    worker.device().copy_to_host(begins.data(), divided.begins(), parts() * sizeof(std::uint64_t));
+    begins.back() = items.size();
+    chunk more{stored(worker, divided.items(), items.size()), std::move(begins)};
+    const std::lock_guard hold(lock_);
+    for (std::uint32_t p = 0; p < parts(); ++p) sizes_[p] += more.begins[p + 1] - more.begins[p];
+    chunks_[piece].push_back(std::move(more));
   }
 
-  /// The items of parts [first, end), in the order in which they were added.
+  /// The items of parts [first, end), in the order of the pieces.
   waiting_items<Item> of(std::uint32_t first, std::uint32_t end) const {
     waiting_items<Item> result;
-    for (const chunk& c : chunks_)
-      result.add(c.items.data() + c.begins[first], c.begins[end] - c.begins[first]);
+    for (const auto& [piece, chunks] : chunks_)
+      for (const chunk& c : chunks)
+        c.items.each(c.begins[first], c.begins[end],
+                     [&](const auto* items, std::size_t count) { result.add(items, count); });
     return result;
   }
 
  private:
+  using waits = typename packed<Item>::type;
+  static waiting<waits, Device> stored(out_of_core_worker<Device>& worker, const Item* items,
+                                       std::size_t count) {
+    if constexpr (std::is_same_v<Item, waits>) {
+      return worker.store(items, count);
+    } else {
+      const auto without_padding = array_of(worker.device(), count, packed<Item>{items});
+      return worker.store(without_padding.data(), count);
+    }
+  }
+
   struct chunk {
-    array<Item, host> items;
+    waiting<waits, Device> items;
     std::vector<std::uint64_t> begins;  // of each part, and the end
   };
-  std::vector<chunk> chunks_;
+  std::mutex lock_;
+  std::map<std::size_t, std::vector<chunk>> chunks_;  // by piece
   std::vector<std::size_t> sizes_;
+};
+
+/// Where the elements of runs go that are sorted by row: first by row, then by run. `Run` has size(), and
+/// row(i), which ascends. Rows are below n.
+template <class Run>
+class rows_in_order {
+ public:
+  /// `all`: rows that no run has get an element, too.
+  rows_in_order(const host& cpu, std::span<const Run> runs, std::size_t n, bool all)
+      : cpu_(cpu), runs_(runs), n_(n), all_(all), tiles_(ceil_div(n, tile)) {
+    is_sorted_ = !all;
+    for (std::size_t r = 1; r < runs.size(); ++r)
+      is_sorted_ = is_sorted_ && runs[r - 1].row(runs[r - 1].size() - 1) <= runs[r].row(0);
+    if (is_sorted_) {
+      for (const Run& run : runs) begins_.push_back(std::exchange(size_, size_ + run.size()));
+    } else {
+      cut();
+    }
+  }
+
+  std::size_t size() const { return size_; }
+
+  /// For each element at_row(position, row), by position, and put(position, run, i); for a row without one
+  /// at_row(position, row) and none(position). On all threads.
+  template <class AtRow, class Put, class None>
+  void each(const AtRow& at_row, const Put& put, const None& none) const {
+    if (is_sorted_) {
+      for (std::size_t r = 0; r < runs_.size(); ++r)
+        for_each_tile<std::uint64_t>(cpu_, runs_[r].size(), [&](std::size_t first, std::size_t count) {
+          const std::size_t at = begins_[r];
+          for (std::size_t i = first; i < first + count; ++i) at_row(at + i, runs_[r].row(i));
+          for (std::size_t i = first; i < first + count; ++i) put(at + i, runs_[r], i);
+        });
+      return;
+    }
+    cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
+      std::uint64_t position = begins_[t];
+      each_few(t, scratch, [&](std::size_t first_row, std::span<std::uint64_t> next, const auto& pieces) {
+        for (std::size_t row = 0; row < next.size(); ++row) {
+          const std::uint64_t elements = std::exchange(next[row], position);
+          for (std::uint64_t i = 0; i < elements; ++i) at_row(position++, first_row + row);
+          if (all_ && elements == 0) {
+            at_row(position, first_row + row);
+            none(position++);
+          }
+        }
+        for (const piece& p : pieces) {
+          const Run run = runs_[p.run];
+          for (std::size_t i = p.first; i < p.middle; ++i) put(next[run.row(i) - first_row]++, run, i);
+        }
+      });
+    });
+  }
+
+ private:
+  static constexpr std::size_t tile = std::size_t{1} << 16;  // rows
+  static constexpr std::size_t few = std::size_t{1} << 12;   // rows, whose counts fit in the first cache
+  static constexpr std::size_t scratch_bytes = few * sizeof(std::uint64_t);
+
+  /// Elements of a run whose rows are in one tile; those up to `middle` are in the next few rows.
+  struct piece {
+    std::size_t run, first, end, middle;
+  };
+
+  /// body(first row, elements of each row, pieces) for the rows of a tile, a few at a time.
+  template <class Body>
+  void each_few(std::size_t t, std::byte* scratch, const Body& body) const {
+    std::vector<piece> pieces = tiles_[t];
+    for (std::size_t row = t * tile, end = smaller(n_, row + tile); row < end; row += few) {
+      const std::span next(reinterpret_cast<std::uint64_t*>(scratch), smaller(few, end - row));
+      std::fill(next.begin(), next.end(), 0);
+      for (piece& p : pieces) {
+        const Run run = runs_[p.run];
+        std::size_t i = p.first;
+        for (; i < p.end && run.row(i) < row + few; ++i) ++next[run.row(i) - row];
+        p.middle = i;
+      }
+      body(row, next, std::as_const(pieces));
+      for (piece& p : pieces) p.first = p.middle;
+    }
+  }
+
+  void cut() {
+    std::vector<std::vector<piece>> of_runs(runs_.size());
+    cpu_.launch(runs_.size(), 0, [&](const auto&, std::size_t r, std::byte*) {
+      const Run& run = runs_[r];
+      for (std::size_t first = 0; first < run.size();) {
+        const std::size_t next_tile = (run.row(first) / tile + 1) * tile;
+        std::size_t end = run.size(), before = first;  // run.row(before) is in the tile
+        for (std::size_t step = 1; before + step < end; step *= 2) {
+          if (run.row(before + step) >= next_tile) {
+            end = before + step;
+          } else {
+            before += step;
+          }
+        }
+        end = lower_bound(before + 1, end, [&](std::size_t i) { return run.row(i) < next_tile; });
+        of_runs[r].push_back({r, first, end, 0});
+        first = end;
+      }
+    });
+    for (const auto& pieces : of_runs)
+      for (const piece& p : pieces) tiles_[runs_[p.run].row(p.first) / tile].push_back(p);
+    begins_.resize(tiles_.size());
+    cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
+      for (const piece& p : tiles_[t]) begins_[t] += p.end - p.first;
+      if (!all_) return;
+      each_few(t, scratch, [&](std::size_t, std::span<std::uint64_t> counts, const auto&) {
+        begins_[t] += static_cast<std::size_t>(std::count(counts.begin(), counts.end(), 0));
+      });
+    });
+    for (std::uint64_t& begin : begins_) begin = std::exchange(size_, size_ + begin);
+  }
+
+  const host& cpu_;
+  std::span<const Run> runs_;
+  std::size_t n_;
+  bool all_, is_sorted_;
+  std::vector<std::vector<piece>> tiles_;
+  std::vector<std::uint64_t> begins_;  // of tiles, or of runs
+  std::size_t size_ = 0;
 };
 
 /// The seeds of the hashes by which rows are divided: not those of the calls in memory.

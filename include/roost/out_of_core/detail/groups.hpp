@@ -47,6 +47,10 @@ struct combined_rows<Row, none, 0> {
   Row row, count;
 
   ROOST_FN static combined_rows of(Row row, const none&) { return {row, 1}; }
+  template <std::size_t>
+  ROOST_FN none result() const {  // nvcc looks for it
+    return {};
+  }
 };
 
 /// Groups as columns.
@@ -55,15 +59,6 @@ struct group_columns {
   array<Key, Place> keys;
   array<Row, Place> rows, counts;  // the first row, and how many there are
   std::array<array<Value, Place>, N> values;
-
-  /// f(column of a, the same of b) for each.
-  template <class Other, class F>
-  static void each(group_columns& a, Other& b, const F& f) {
-    f(a.keys, b.keys), f(a.rows, b.rows), f(a.counts, b.counts);
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      (f(a.values[K], b.values[K]), ...);
-    }(std::make_index_sequence<N>());
-  }
 };
 
 template <class Item, std::size_t K>
@@ -78,6 +73,13 @@ struct count_of_item {
   const std::uint32_t* order;
   ROOST_FN auto operator[](std::size_t i) const { return items[order[i]].value.count; }
 };
+template <class Item>
+struct row_of_item {
+  const Item* items;
+  const std::uint32_t* order;
+  ROOST_FN auto operator[](std::size_t i) const { return items[order[i]].value.row; }
+};
+/// Of rows in input order.
 template <class Item>
 struct row_of_group {
   const Item* items;
@@ -105,13 +107,16 @@ struct item_of_row {
     }
   }
 };
+/// Group order[g], or g if `order` is null.
 template <class Item, class Key, class Row, class Value, std::size_t N>
 struct item_of_group {
   const Key* keys;
   const Row* rows;
   const Row* counts;
   const Value* values[N == 0 ? 1 : N];
-  ROOST_FN Item operator()(std::size_t g) const {
+  const std::uint32_t* order;
+  ROOST_FN Item operator()(std::size_t i) const {
+    const std::size_t g = order == nullptr ? i : order[i];
     Item item{};
     item.key = keys[g], item.value.row = rows[g], item.value.count = counts[g];
     if constexpr (N != 0) {
@@ -130,15 +135,15 @@ struct whole_rows {
   Values values;
 
   std::size_t size() const { return keys.size(); }
-  template <class Call>
-  auto load(Call& call, std::size_t first, std::size_t count) const {
-    const auto stored = call.template load<key>(host_elements<Keys>{keys}, first, count);
+  template <class Worker>
+  auto load(Worker& worker, std::size_t first, std::size_t count) const {
+    const auto stored = worker.template load<key>(host_elements<Keys>{keys}, first, count);
     if constexpr (std::is_same_v<Values, none>) {
-      return array_of(call.device(), count, item_of_row<Item, key, none>{stored.data(), nullptr, first});
+      return array_of(worker.device(), count, item_of_row<Item, key, none>{stored.data(), nullptr, first});
     } else {
       using value = element_of<Values>;
-      const auto of_keys = call.template load<value>(host_elements<Values>{values}, first, count);
-      return array_of(call.device(), count,
+      const auto of_keys = worker.template load<value>(host_elements<Values>{values}, first, count);
+      return array_of(worker.device(), count,
                       item_of_row<Item, key, value>{stored.data(), of_keys.data(), first});
     }
   }
@@ -161,6 +166,10 @@ struct waiting_values {
       for (std::size_t i = 0; i < some; ++i) *target++ = from[i].value.value;
     });
   }
+  template <class Body>
+  void each(std::size_t, std::size_t count, const Body& body) const {
+    body(static_cast<const decltype(Item::value.value)*>(nullptr), count);
+  }
 };
 
 /// The part of a key: by a hash, with parts for frequent keys, or by one of its bytes.
@@ -175,13 +184,24 @@ struct part_of_key {
   }
 };
 
+/// Groups in host memory, which ascend by first row.
+template <class Item>
+struct run_of_groups {
+  std::span<const Item> groups;
+  std::size_t size() const { return groups.size(); }
+  auto row(std::size_t i) const { return groups[i].value.row; }
+};
+
 /// The groups of rows, with N functions. `Wait`: what waits for a row.
 template <class Device, class Key, class Row, class Value, class Wait, class... F>
 class out_of_core_groups {
   static constexpr std::size_t functions = sizeof...(F);
   using item = pair<Key, Wait>;
+  using group_item = pair<Key, combined_rows<Row, Value, functions>>;
   template <class Place>
   using columns = group_columns<Key, Row, Value, functions, Place>;
+  using call = out_of_core_call<Device>;
+  using worker = typename call::worker;
 
   /// What a row takes while it is grouped, and while it is partitioned, before which it may be grouped.
   static constexpr std::size_t group_bytes = sizeof(item) + 3 * sizeof(pair<Key, std::uint32_t>) +
@@ -190,100 +210,145 @@ class out_of_core_groups {
       larger<std::size_t>(Wait::combines ? group_bytes : 0, 5 * sizeof(item) + 16);
 
  public:
-  explicit out_of_core_groups(out_of_core_call<Device>& call, const F&... f)
-      : call_(call), fit_(call.rows_of(group_bytes)), f_(f...) {}
+  /// What is wanted of groups beside their keys and the results of functions.
+  struct wanted {
+    bool rows, counts;
+  };
+  out_of_core_groups(call& of, wanted columns_wanted, const F&... f)
+      : call_(of), wanted_(columns_wanted), f_(f...) {}
 
   /// The groups in the order of their first rows. `bytes`: of the ranges.
   template <class Keys, class Values>
   columns<host> run(const Keys& keys, const Values& values, std::size_t bytes) {
     const whole_rows<item, Keys, Values> all{keys, values};
-    passes_ = all.size() <= fit_ ? 1 : 2;
-    bytes_each_ = static_cast<double>(bytes) / static_cast<double>(larger<std::size_t>(all.size(), 1));
-    call_.expect(passes_ * bytes);
-    if (all.size() != 0) take(all, 0);
+    const std::size_t n = all.size();
+    bytes_each_ = static_cast<double>(bytes) / static_cast<double>(larger<std::size_t>(n, 1));
+    call_.all().alone();
+    worker& first = call_.all().first();
+    call_.expect(n <= first.rows_of(group_bytes) ? bytes : 2 * bytes);
+    if (n != 0 && !take_whole(first, all)) {
+      call_.all().share();
+      divide_all(all);
+    }
     call_.finish();
-    return ordered();
+    return ordered(n);
   }
 
  private:
-  /// Finds the groups of all rows of a source, which have been divided `level` times.
+  /// Finds the groups of all rows of a source, if it fits.
   template <class Source>
-  void take(const Source& source, int level) {
+  bool take_whole(worker& mine, const Source& source) {
     const std::size_t n = source.size();
-    if (n <= fit_) {
-      const std::size_t done = call_.largest(n, [&](std::size_t some) {
-        if (some == n) add(groups_of(source.load(call_, 0, n)));
-      });
-      if (done == n) return advance(source, n);
-      fit_ = done;
-    }
-    if constexpr (!Wait::combines && std::is_same_v<Source, waiting_items<item>>) {
-      if (source.have_one_key(call_.cpu())) {
-        add_one_key(source);
-        return advance(source, n);
+    if (n > mine.rows_of(group_bytes)) return false;
+    const std::size_t done = mine.largest(n, [&](std::size_t some) {
+      if (some == n) add(mine, groups_of(mine, source.load(mine, 0, n)));
+    });
+    if (done == n) advance(n);
+    return done == n;
+  }
+
+  /// Finds the groups of parts, which have been divided `level` times.
+  void take(worker& mine, const waiting_items<item>& source, int level) {
+    const std::size_t n = source.size();
+    if (take_whole(mine, source)) return;
+    if constexpr (!Wait::combines) {
+      if (source.have_one_key(mine.cpu())) {
+        add_one_key(mine, source);
+        return advance(n);
       }
     }
     if (level > 2 + static_cast<int>(sizeof(Key)))
-      raise<out_of_memory>(
-          {call_.where(), ": ", n, " rows do not fit on the device; give more device_bytes"});
-    divide(source, level);
+      raise<out_of_memory>({mine.where(), ": ", n, " rows do not fit on the device; give more device_bytes"});
+    const std::uint32_t hashed = level < 2 ? parts_for(n, mine.rows_of(group_bytes)) : 256;
+    const part_of_key<Key> part_of{regions_and_frequent_keys<Key>({part_seed(level), hashed}),
+                                   level < 2 ? -1 : level - 2};
+    waiting_parts<item, Device> parts(hashed);
+    mine.each_piece(0, n, mine.rows_of(partition_bytes), [&](std::size_t first, std::size_t count) {
+      auto items = source.load(mine, first, count);
+      if constexpr (Wait::combines) items = combined(mine, std::move(items));
+      parts.add(mine, 0, items, part_of);
+    });
+    for (const auto& [p, end] : that_fit(parts, mine.rows_of(group_bytes)))
+      take(mine, parts.of(p, end), level + 1);
   }
 
   /// Items that wait count by what they are of all rows.
-  template <class Source>
-  void advance(const Source&, std::size_t rows) {
+  void advance(std::size_t rows) {
     call_.advance(static_cast<std::size_t>(static_cast<double>(rows) * bytes_each_));
   }
 
+  /// Divides all rows, and finds the groups of the parts.
   template <class Source>
-  void divide(const Source& source, int level) {
-    constexpr bool is_whole = !std::is_same_v<Source, waiting_items<item>>;
-    const Device& device = call_.device();
-    const std::uint32_t hashed = level < 2 ? parts_for(source.size(), fit_) : 256;
-    part_of_key<Key> part_of{regions_and_frequent_keys<Key>({part_seed(level), hashed}),
-                             level < 2 ? -1 : level - 2};
+  void divide_all(const Source& source) {
+    const auto workers = call_.all();
+    const std::size_t n = source.size(), fit = workers.first().rows_of(group_bytes);
+    const std::uint32_t hashed = parts_for(n, fit);
+    part_of_key<Key> part_of{regions_and_frequent_keys<Key>({part_seed(0), hashed}), -1};
     array<Key, Device> frequent;
     array<std::uint16_t, Device> begins;
-    if constexpr (is_whole && !Wait::combines) {
+    if constexpr (!Wait::combines) {
       frequent_keys<Key, host> seen(part_of.hashed.spread);
-      seen.sample(call_.cpu(), alone{source.keys}, static_cast<double>(source.size()) / hashed);
+      seen.sample(call_.cpu(), alone{source.keys}, static_cast<double>(n) / hashed);
       if (seen.region_of.count != 0) {
-        frequent = copy_to(device, seen.keys);
-        begins = copy_to(device, seen.begins);
+        frequent = copy_to(workers.first().device(), seen.keys);
+        begins = copy_to(workers.first().device(), seen.begins);
         part_of.hashed = seen.region_of;
         part_of.hashed.frequent = frequent.data();
         part_of.hashed.begins = begins.data();
       }
     }
-    waiting_parts<item> parts(hashed + part_of.hashed.count);
-    call_.each_piece(source.size(), call_.rows_of(partition_bytes),
-                     [&](std::size_t first, std::size_t count) {
-                       auto items = source.load(call_, first, count);
-                       if constexpr (Wait::combines) items = items_of(groups_of(std::move(items)));
-                       parts.add(call_, items, part_of);
-                       if (is_whole) advance(source, count);
-                     });
-    for (std::uint32_t p = 0, end = 0; p < parts.parts(); p = end) {
-      std::size_t size = parts.size(end++);
-      while (end < parts.parts() && size + parts.size(end) <= fit_) size += parts.size(end++);
-      if (size != 0) take(parts.of(p, end), level + 1);
-    }
+    waiting_parts<item, Device> parts(hashed + part_of.hashed.count);
+    std::vector<array<item, Device>> kept(workers.size());  // of each worker
+    workers.each_piece(n, partition_bytes,
+                       [&](worker& mine, std::size_t p, std::size_t first, std::size_t count) {
+                         auto items = source.load(mine, first, count);
+                         if constexpr (Wait::combines) {
+                           items = combined(mine, std::move(items), kept[mine.number()]);
+                           if (items.size() <= smaller(count, mine.rows_of(partition_bytes)) / 8) {
+                             kept[mine.number()] = std::move(items);
+                             return advance(count);
+                           }
+                         }
+                         parts.add(mine, p, items, part_of);
+                         kept[mine.number()] = {};
+                         advance(count);
+                       });
+    workers.each(Wait::combines ? 1 : 0, [&](worker& mine, std::size_t) {
+      for (auto& items : kept) parts.add(mine, n, std::exchange(items, {}), part_of);
+    });
+    const auto together = that_fit(parts, fit);
+    workers.each(together.size(), [&](worker& mine, std::size_t i) {
+      take(mine, parts.of(together[i].first, together[i].second), 1);
+    });
   }
 
-  columns<Device> groups_of(array<item, Device> items) {
-    const Device& device = call_.device();
+  /// Neighbouring parts that fit together, without those that are empty.
+  static auto that_fit(const waiting_parts<item, Device>& parts, std::size_t fit) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> together;
+    for (std::uint32_t p = 0, end = 0; p < parts.parts(); p = end) {
+      std::size_t size = parts.size(end++);
+      while (end < parts.parts() && size + parts.size(end) <= fit) size += parts.size(end++);
+      if (size != 0) together.emplace_back(p, end);
+    }
+    return together;
+  }
+
+  columns<Device> groups_of(worker& mine, array<item, Device> items) {
+    const Device& device = mine.device();
     const item* const from = items.data();
     const auto keys = keys_of_items(items);
-    auto grouped = group(device, zipped{keys, numbers_to<std::uint32_t>(items.size())}, 0, call_.where());
+    auto grouped = group(device, zipped{keys, numbers_to<std::uint32_t>(items.size())}, 0, mine.where());
     const std::size_t n = grouped.size();
     const std::uint32_t* const order = grouped.values.data();
     const std::span<const std::uint64_t> offsets(grouped.offsets.data(), n + 1);
     columns<Device> result;
-    result.rows = array_of(device, n, row_of_group<item>{from, order, offsets.data()});
     if constexpr (Wait::combines) {
+      result.rows = array<Row, Device>(device, n);
+      reduce_lists(device, row_of_item<item>{from, order}, offsets, minimum(), result.rows.data(), nullptr);
       result.counts = array<Row, Device>(device, n);
       reduce_lists(device, count_of_item<item>{from, order}, offsets, plus(), result.counts.data(), nullptr);
     } else {
+      result.rows = array_of(device, n, row_of_group<item>{from, order, offsets.data()});
       result.counts = array_of(device, n, count_of_group<Row>{offsets.data()});
     }
     each_function([&]<std::size_t K>(const auto& f) {
@@ -295,57 +360,77 @@ class out_of_core_groups {
     device.synchronize();
     return result;
   }
+  array<item, Device> combined(worker& mine, array<item, Device> items) {
+    return items_of<item>(mine, groups_of(mine, std::move(items)), nullptr);
+  }
+  /// The same, with items that were combined before.
+  array<item, Device> combined(worker& mine, array<item, Device> items, const array<item, Device>& before) {
+    if (before.size() == 0) return combined(mine, std::move(items));
+    array<item, Device> both(mine.device(), before.size() + items.size());
+    mine.device().copy(both.data(), before.data(), before.bytes());
+    mine.device().copy(both.data() + before.size(), items.data(), items.bytes());
+    items = {};
+    return combined(mine, std::move(both));
+  }
 
-  array<item, Device> items_of(const columns<Device>& groups) {
-    item_of_group<item, Key, Row, Value, functions> make{
-        groups.keys.data(), groups.rows.data(), groups.counts.data(), {}};
+  template <class Item>
+  array<Item, Device> items_of(worker& mine, const columns<Device>& groups, const std::uint32_t* order) {
+    item_of_group<Item, Key, Row, Value, functions> make{
+        groups.keys.data(), groups.rows.data(), groups.counts.data(), {}, order};
     each_function([&]<std::size_t K>(const auto&) { make.values[K] = groups.values[K].data(); });
-    auto result = array_of(call_.device(), groups.rows.size(), make);
-    call_.device().synchronize();
+    auto result = array_of(mine.device(), groups.rows.size(), make);
+    mine.device().synchronize();
     return result;
   }
 
-  void add(const columns<Device>& groups) {
-    columns<host> more;
-    columns<host>::each(more, groups,
-                        [&](auto& target, const auto& source) { target = call_.store(source); });
-    groups_.push_back(std::move(more));
+  /// Adds groups, by first row.
+  void add(worker& mine, const columns<Device>& groups) {
+    const Device& device = mine.device();
+    const auto sorted =
+        sort_keys(device, as_sequence(groups.rows), numbers_to<std::uint32_t>(groups.rows.size()));
+    const auto order = array_of(device, groups.rows.size(), sorted.number());
+    const auto items = items_of<group_item>(mine, groups, order.data());
+    keep(mine.store(items.data(), items.size()));
+  }
+  void keep(waiting<group_item, Device> groups) {
+    const std::lock_guard hold(lock_);
+    groups_.push_back(std::move(groups));
   }
 
   /// The group of rows with one key, of which there are too many to be combined at once.
-  void add_one_key(const waiting_items<item>& source) {
-    const host& cpu = call_.cpu();
+  void add_one_key(worker& mine, const waiting_items<item>& source) {
     item first;
     source.write(&first, 0, 1);
-    columns<host> more{array<Key, host>(cpu, 1), array<Row, host>(cpu, 1), array<Row, host>(cpu, 1), {}};
-    more.keys[0] = first.key;
-    more.rows[0] = first.value.row;
-    more.counts[0] = static_cast<Row>(source.size());
+    group_item group{};
+    group.key = first.key;
+    group.value.row = first.value.row;
+    group.value.count = static_cast<Row>(source.size());
     each_function([&]<std::size_t K>(const auto& f) {
-      more.values[K] = array<Value, host>(cpu, 1);
-      more.values[K][0] = combine_list(waiting_values<item>{source}, source.size(), f);
+      group.value.values[K] = combine_list(mine, waiting_values<item>{source}, source.size(), f);
     });
-    groups_.push_back(std::move(more));
+    waiting<group_item, Device> one(mine.blocks(), 1);
+    one[0][0] = group;
+    keep(std::move(one));
   }
 
   /// f over a list of n values, nested as in reduce_lists: a run of reduced_at_once^k values that begins at a
   /// multiple of that is combined by itself.
   template <class Source, class Function>
-  Value combine_list(const Source& source, std::size_t n, const Function& f) {
-    const std::size_t room = call_.rows_of(4 * sizeof(Value) + 32);
+  Value combine_list(worker& mine, const Source& source, std::size_t n, const Function& f) {
+    const std::size_t room = mine.rows_of(4 * sizeof(Value) + 32);
     std::size_t run = reduced_at_once;
     while (run * reduced_at_once <= room) run *= reduced_at_once;
-    array<Value, host> results(call_.cpu(), ceil_div(n, run));
+    array<Value, host> results(mine.cpu(), ceil_div(n, run));
     for (std::size_t r = 0; r < results.size(); ++r) {
       const std::size_t count = smaller(run, n - r * run);
-      const auto values = call_.template load<Value>(source, r * run, count);
-      const auto ends = array_of(call_.device(), 2, multiple{count});
-      array<Value, Device> result(call_.device(), 1);
-      reduce_lists(call_.device(), values.data(), ends.span(), f, result.data(), nullptr);
-      results[r] = read_one(call_.device(), result.data());
+      const auto values = mine.template load<Value>(source, r * run, count);
+      const auto ends = array_of(mine.device(), 2, multiple{count});
+      array<Value, Device> result(mine.device(), 1);
+      reduce_lists(mine.device(), values.data(), ends.span(), f, result.data(), nullptr);
+      results[r] = read_one(mine.device(), result.data());
     }
     if (results.size() == 1) return results[0];
-    return combine_list(host_elements{as_sequence(results)}, results.size(), f);
+    return combine_list(mine, host_elements{as_sequence(results)}, results.size(), f);
   }
 
   /// body<K>(function K) for each.
@@ -356,45 +441,40 @@ class out_of_core_groups {
     }(std::index_sequence_for<F...>());
   }
 
-  /// All groups, by first row.
-  columns<host> ordered() {
+  /// All groups of n rows, by first row.
+  columns<host> ordered(std::size_t n) {
     const host& cpu = call_.cpu();
-    columns<host> all = joined();
-    const std::size_t n = all.rows.size();
-    const auto sorted = sort_keys(cpu, as_sequence(std::as_const(all.rows)), numbers_to<Row>(n));
-    const auto order = array_of(cpu, n, sorted.number());
+    std::vector<run_of_groups<group_item>> runs;
+    for (const auto& some : groups_)
+      for (std::size_t b = 0; b < some.blocks(); ++b) runs.push_back({some[b]});
+    const rows_in_order<run_of_groups<group_item>> order(cpu, runs, n, false);
+    const std::size_t size = order.size();
     columns<host> result;
-    columns<host>::each(result, all, [&]<class T>(array<T, host>& target, array<T, host>& source) {
-      target = array_of(cpu, n, gather<T, Row>{source.data(), order.data()});
-      source = {};
-    });
-    return result;
-  }
-  columns<host> joined() {
-    if (groups_.size() == 1) return std::move(groups_[0]);
-    std::size_t n = 0, done = 0;
-    for (const auto& some : groups_) n += some.rows.size();
-    columns<host> result;
-    columns<host>::each(result, result, [&]<class T>(array<T, host>& target, const auto&) {
-      target = array<T, host>(call_.cpu(), n);
-    });
-    for (auto& some : groups_) {
-      const std::size_t count = some.rows.size();
-      columns<host>::each(result, some, [&]<class T>(array<T, host>& target, array<T, host>& source) {
-        copy_elements(call_.cpu(), target.data() + done, std::as_const(source).data(), count);
-        source = {};
-      });
-      done += count;
-    }
+    result.keys = array<Key, host>(cpu, size);
+    if (wanted_.rows) result.rows = array<Row, host>(cpu, size);
+    if (wanted_.counts) result.counts = array<Row, host>(cpu, size);
+    each_function([&]<std::size_t K>(const auto&) { result.values[K] = array<Value, host>(cpu, size); });
+    order.each(
+        [&](std::size_t at, std::size_t row) {
+          if (wanted_.rows) result.rows[at] = static_cast<Row>(row);
+        },
+        [&](std::size_t at, const auto& run, std::size_t i) {
+          const auto& group = run.groups[i];
+          result.keys[at] = group.key;
+          if (wanted_.counts) result.counts[at] = group.value.count;
+          each_function(
+              [&]<std::size_t K>(const auto&) { result.values[K][at] = group.value.template result<K>(); });
+        },
+        [](std::size_t) {});
     return result;
   }
 
-  out_of_core_call<Device>& call_;
-  std::size_t fit_;  // rows that can be grouped at once
-  int passes_ = 1;
+  call& call_;
+  wanted wanted_;
   double bytes_each_ = 0;
   std::tuple<F...> f_;
-  std::vector<columns<host>> groups_;
+  std::mutex lock_;
+  std::vector<waiting<group_item, Device>> groups_;  // of the parts, in any order
 };
 
 /// Groups by several functions of one column.
@@ -409,7 +489,7 @@ auto group_by_out_of_core(const out_of_core<Device>& place, const Keys& keys, co
                                    row_and_value<row, value>>;
   const auto source = zip_checked(keys, values, where);
   out_of_core_call<Device> call(place, where);
-  auto groups = out_of_core_groups<Device, key, row, value, waits, F...>(call, f...)
+  auto groups = out_of_core_groups<Device, key, row, value, waits, F...>(call, {false, counts}, f...)
                     .run(source.keys, source.values, source.size() * (sizeof(key) + sizeof(value)));
   aggregated<key, value, host, n> result;
   result.keys = std::move(groups.keys);
@@ -438,8 +518,9 @@ unique_keys<element_of<Keys>, host> unique_out_of_core(const out_of_core<Device>
   unique_keys<key, host> result;
   {
     out_of_core_call<Device> call(place, where);
-    auto groups = out_of_core_groups<Device, key, row, none, combined_rows<row, none, 0>>(call).run(
-        sequence, none(), sequence.size() * sizeof(key));
+    auto groups = out_of_core_groups<Device, key, row, none, combined_rows<row, none, 0>>(
+                      call, {wanted.first, wanted.counts})
+                      .run(sequence, none(), sequence.size() * sizeof(key));
     auto order = array_of(cpu, groups.keys.size(), number<row>());
     if constexpr (is_integer<key>) {
       if (wanted.order == index_order::by_key) groups.keys = sort_by_key(cpu, groups.keys, order);

@@ -2,6 +2,7 @@
 
 // Joins: see roost/out_of_core/out_of_core.hpp.
 
+#include <iterator>
 #include <optional>
 
 #include "roost/out_of_core/detail/call.hpp"
@@ -30,10 +31,10 @@ struct whole_side {
   Sequence keys;
 
   std::size_t size() const { return keys.size(); }
-  template <class Call>
-  auto load(Call& call, std::size_t first, std::size_t count) const {
-    const auto stored = call.template load<key>(host_elements<Sequence>{keys}, first, count);
-    return array_of(call.device(), count, numbered_item<key, Row>{stored.data(), first});
+  template <class Worker>
+  auto load(Worker& worker, std::size_t first, std::size_t count) const {
+    const auto stored = worker.template load<key>(host_elements<Sequence>{keys}, first, count);
+    return array_of(worker.device(), count, numbered_item<key, Row>{stored.data(), first});
   }
 };
 
@@ -45,20 +46,19 @@ struct row_of_number {
   ROOST_FN void operator()(std::size_t i) const { rows[i] = items[rows[i]].value; }
 };
 
-/// Calls body(left row, first pair, pairs) for the runs of a left row in n pairs, on all threads.
-template <class Row, class Body>
-void for_each_run(const host& cpu, const Row* left, std::size_t n, const Body& body) {
-  constexpr std::size_t tile = 1 << 16;
-  cpu.launch(ceil_div(n, tile), 0, [&](const auto&, std::size_t t, std::byte*) {
-    for (std::size_t i = t * tile; i < smaller(n, (t + 1) * tile);) {
-      const bool begins = i == 0 || left[i - 1] != left[i];
-      std::size_t end = i + 1;
-      while (end < n && left[end] == left[i] && (begins || end < (t + 1) * tile)) ++end;
-      if (begins) body(left[i], i, end - i);
-      i = end;
-    }
-  });
-}
+/// Pairs of rows, and rows alone, that ascend by left row.
+template <class Row>
+struct run_of_pairs {
+  std::span<const Row> left, right;
+  std::size_t size() const { return left.size(); }
+  Row row(std::size_t i) const { return left[i]; }
+};
+template <class Row>
+struct run_of_rows {
+  std::span<const Row> rows;
+  std::size_t size() const { return rows.size(); }
+  Row row(std::size_t i) const { return rows[i]; }
+};
 
 template <class Row, class Device, class Left, class Right>
 class out_of_core_join {
@@ -69,11 +69,14 @@ class out_of_core_join {
   template <class Value>
   using right_side = whole_side<Value, sequence_of<Right>>;
 
-  /// What a row of a table takes while it is built, and a row that is looked up. (The table then takes less
-  /// than half of the former, and lookups have the rest.)
+  using call = out_of_core_call<Device>;
+  using worker = typename call::worker;
+  using some_workers = typename call::some_workers;
+
+  /// What a row of a table takes while it is built, and a row that is looked up.
   template <class Value>
   static constexpr std::size_t build_bytes = 5 * sizeof(pair<key, Value>) + 48;
-  static constexpr std::size_t lookup_bytes = 2 * (4 * sizeof(pair<key, Row>) + 4 * sizeof(Row) + 48);
+  static constexpr std::size_t lookup_bytes = 4 * sizeof(pair<key, Row>) + 4 * sizeof(Row) + 48;
 
  public:
   out_of_core_join(const out_of_core<Device>& place, const Left& left, const Right& right, const char* where)
@@ -83,18 +86,39 @@ class out_of_core_join {
   }
 
   joined_rows<Row, host> pairs(bool outer) {
-    outer_ = outer;
-    with_parts<Row>([&](const auto& left, const auto& right, bool whole) { match(left, right, whole); });
+    bool has_all_rows = !outer;
+    const auto found = with_parts<Row, found_pairs>(
+        [&](const auto& workers, const auto& left, const auto& right, bool whole) {
+          return match(workers, left, right, outer && whole, has_all_rows);
+        });
     call_.finish();
-    return in_order_ ? concatenated() : ordered();
+    std::vector<run_of_pairs<Row>> runs;
+    for (const found_pairs& some : found)
+      for (std::size_t b = 0; b < some.left.blocks(); ++b) runs.push_back({some.left[b], some.right[b]});
+    const rows_in_order<run_of_pairs<Row>> order(call_.cpu(), runs, left_.size(), !has_all_rows);
+    joined_rows<Row, host> result{{call_.cpu(), order.size()}, {call_.cpu(), order.size()}};
+    order.each([&](std::size_t at, std::size_t row) { result.left[at] = static_cast<Row>(row); },
+               [&](std::size_t at, const auto& run, std::size_t i) { result.right[at] = run.right[i]; },
+               [&](std::size_t at) { result.right[at] = no_row<Row>; });
+    return result;
   }
 
   /// Of each left row, whether its key is on the right side.
   array<bool, host> are_there() {
-    found_ = filled<bool>(call_.cpu(), left_.size(), 0);
-    with_parts<none>([&](const auto& left, const auto& right, bool) { look_up(left, right); });
+    array<bool, host> result = filled<bool>(call_.cpu(), left_.size(), 0);
+    const auto found =
+        with_parts<none, found_rows>([&](const auto& workers, const auto& left, const auto& right, bool) {
+          return look_up(workers, left, right);
+        });
     call_.finish();
-    return std::move(found_);
+    std::vector<run_of_rows<Row>> runs;
+    for (const found_rows& some : found)
+      for (std::size_t b = 0; b < some.blocks(); ++b) runs.push_back({some[b]});
+    rows_in_order<run_of_rows<Row>>(call_.cpu(), runs, left_.size(), false)
+        .each([](std::size_t, std::size_t) {},
+              [&](std::size_t, const auto& run, std::size_t i) { result[run.rows[i]] = true; },
+              [](std::size_t) {});
+    return result;
   }
   array<Row, host> rows(bool wanted) {
     const auto there = are_there();
@@ -102,166 +126,160 @@ class out_of_core_join {
   }
 
  private:
-  /// work(left, right, whole) for both sides, or for both of each part.
-  template <class Value, class Work>
-  void with_parts(const Work& work) {
+  struct found_pairs {
+    waiting<Row, Device> left, right;
+  };
+  using found_rows = waiting<Row, Device>;
+
+  /// Concatenates what work(workers, left, right, whole) finds for both sides, or for both of each part.
+  template <class Value, class Found, class Work>
+  std::vector<Found> with_parts(const Work& work) {
+    const some_workers all = call_.all();
     const right_side<Value> right{right_keys_};
-    const std::size_t fit = call_.rows_of(build_bytes<Value>), pieces = ceil_div(right.size(), fit);
+    all.alone();
+    const std::size_t fit = all.first().rows_of(build_bytes<Value>), pieces = ceil_div(right.size(), fit);
     const std::size_t rows = left_.size() + right.size(),
                       again = (larger<std::size_t>(pieces, 1) - 1) * left_.size();
     if (again <= 2 * rows) {  // reading the left side once for each piece costs less than a second pass
       call_.expect(rows * sizeof(key));
-      return work(left_, right, true);
+      return work(all, left_, right, true);
     }
     call_.expect(2 * rows * sizeof(key));
-    const leading_bits part_of{part_seed(0), parts_for(right.size(), fit)};
-    const auto left_parts = divide(left_, part_of);
-    const auto right_parts = divide(right, part_of);
-    for (std::uint32_t p = 0; p < part_of.regions; ++p)
-      work(left_parts.of(p, p + 1), right_parts.of(p, p + 1), false);
+    all.share();
+    const std::size_t fit_each = all.first().rows_of(build_bytes<Value>);
+    const leading_bits part_of{part_seed(0), parts_for(right.size(), fit_each)};
+    waiting_parts<typename left_side::item_type, Device> left_parts(part_of.regions);
+    waiting_parts<typename right_side<Value>::item_type, Device> right_parts(part_of.regions);
+    divide(left_, part_of, left_parts);
+    divide(right, part_of, right_parts);
+    std::vector<std::vector<Found>> found(part_of.regions);
+    const auto work_on = [&](const some_workers& workers, std::uint32_t p) {
+      found[p] = work(workers, left_parts.of(p, p + 1), right_parts.of(p, p + 1), false);
+    };
+    // Frequent keys make large parts, on which all work together.
+    std::vector<std::uint32_t> small, large;
+    for (std::uint32_t p = 0; p < part_of.regions; ++p) {
+      const std::size_t size = left_parts.size(p) + right_parts.size(p);
+      (size > 4 * (rows / part_of.regions + 1) ? large : small).push_back(p);
+    }
+    all.each(small.size(), [&](worker& mine, std::size_t i) { work_on(call_.only(mine), small[i]); });
+    for (const std::uint32_t p : large) work_on(all, p);
+    return joined(std::move(found));
   }
 
-  template <class Side>
-  auto divide(const Side& side, const leading_bits& part_of) {
+  template <class Found>
+  static std::vector<Found> joined(std::vector<std::vector<Found>> found) {
+    std::vector<Found> all;
+    for (auto& some : found) std::move(some.begin(), some.end(), std::back_inserter(all));
+    return all;
+  }
+
+  template <class Side, class Parts>
+  void divide(const Side& side, const leading_bits& part_of, Parts& parts) {
     using item = typename Side::item_type;
-    waiting_parts<item> result(part_of.regions);
-    call_.each_piece(side.size(), call_.rows_of(5 * sizeof(item) + 16),
-                     [&](std::size_t first, std::size_t count) {
-                       result.add(call_, side.load(call_, first, count), part_of);
-                       call_.advance(count * sizeof(key));
-                     });
-    return result;
+    call_.all().each_piece(side.size(), 5 * sizeof(item) + 16,
+                           [&](worker& mine, std::size_t p, std::size_t first, std::size_t count) {
+                             parts.add(mine, p, side.load(mine, first, count), part_of);
+                             call_.advance(count * sizeof(key));
+                           });
   }
 
-  /// Calls build(load) for the pieces of a right side, each as large as fits, where load() returns its items,
-  /// and then work(first, count, is_only) for the pieces of the left side; is_only: the right side has one.
-  template <class LeftSide, class RightSide, class Build, class Work>
-  void with_each_table(const LeftSide& left, const RightSide& right, const Build& build, const Work& work) {
+  /// Calls build(worker, load) for the pieces of a right side, each as large as fits, where load() returns
+  /// its items, and then work(worker, items, is_only) for the pieces of the left side; is_only: the right
+  /// side has one. Concatenates what work returns, which may be null.
+  template <class Found, class LeftSide, class RightSide, class Build, class Work>
+  std::vector<Found> with_each_table(const some_workers& workers, const LeftSide& left,
+                                     const RightSide& right, const Build& build, const Work& work) {
     using value = decltype(pair_value(std::declval<typename RightSide::item_type>()));
-    std::size_t most = call_.rows_of(build_bytes<value>);
-    for (std::size_t first = 0; first < right.size();) {
+    std::vector<std::vector<Found>> found;
+    for (std::size_t first = 0, most = 0; first < right.size();) {
+      workers.alone();
+      worker& builder = workers.first();
+      if (first == 0) most = builder.rows_of(build_bytes<value>);
       const std::size_t count = smaller(most, right.size() - first);
-      const std::size_t done = call_.largest(
-          count, [&](std::size_t some) { build([&] { return right.load(call_, first, some); }); });
+      const std::size_t done = builder.largest(
+          count, [&](std::size_t some) { build(builder, [&] { return right.load(builder, first, some); }); });
       if (done < count) most = done;
       first += done;
       call_.advance(done * sizeof(key));
       const bool is_last = first == right.size();
-      call_.each_piece(left.size(), call_.rows_of(lookup_bytes), [&](std::size_t at, std::size_t some) {
-        work(at, some, first == done && is_last);
-        if (is_last) call_.advance(some * sizeof(key));
-      });
+      workers.share();
+      std::mutex lock;
+      std::map<std::size_t, std::vector<Found>> by_piece;
+      workers.each_piece(left.size(), lookup_bytes,
+                         [&](worker& mine, std::size_t p, std::size_t at, std::size_t some) {
+                           auto answer = work(mine, left.load(mine, at, some), first == done && is_last);
+                           if (is_last) call_.advance(some * sizeof(key));
+                           if (!answer) return;
+                           const std::lock_guard hold(lock);
+                           by_piece[p].push_back(std::move(*answer));
+                         });
+      for (auto& [piece, some] : by_piece) found.push_back(std::move(some));
     }
+    return joined(std::move(found));
   }
   template <class Key, class Value>
   static Value pair_value(const pair<Key, Value>&);
 
-  /// The pairs of two sides. `whole`: they are all rows.
+  /// The pairs of two sides; with those of rows without a match if `outer` and the right side fits at once.
   template <class LeftSide, class RightSide>
-  void match(const LeftSide& left, const RightSide& right, bool whole) {
+  std::vector<found_pairs> match(const some_workers& workers, const LeftSide& left, const RightSide& right,
+                                 bool outer, bool& has_all_rows) {
     std::optional<frozen_multimap<key, Row, Device>> rows;
-    in_order_ = whole && right.size() != 0;
-    with_each_table(
-        left, right,
-        [&](const auto& load) {
+    std::atomic<bool> was_only = outer && right.size() != 0;
+    auto found = with_each_table<found_pairs>(
+        workers, left, right,
+        [&](worker& builder, const auto& load) {
           rows.reset();
           const auto items = load();
-          rows.emplace(call_.device(), keys_of_items(items), values_of_items(items));
+          rows.emplace(builder.device(), keys_of_items(items), values_of_items(items));
+          builder.device().synchronize();
         },
-        [&](std::size_t first, std::size_t count, bool is_only) {
-          in_order_ = in_order_ && is_only;
-          const auto items = left.load(call_, first, count);
+        [&](worker& mine, const auto& items, bool is_only) -> std::optional<found_pairs> {
+          if (!is_only) was_only = false;
           const auto queries = keys_of_items(items);
-          const auto found = in_order_ && outer_ ? rows->match_outer(call_.device(), queries, no_row<Row>)
-                                                 : rows->match(call_.device(), queries);
-          add_pairs(items, found);
+          const auto pairs = outer && is_only ? rows->match_outer(mine.device(), queries, no_row<Row>)
+                                              : rows->match(mine.device(), queries);
+          return pairs_of(mine, items, pairs);
         });
+    if (was_only) has_all_rows = true;
+    return found;
   }
 
-  template <class Items, class Found>
-  void add_pairs(const Items& items, const Found& found) {
-    if (found.size() == 0) return;
-    array<Row, Device> left(call_.device(), found.size()), right(call_.device(), found.size());
-    found.retrieve_pairs(call_.device(), left, right);
-    call_.device().for_each(left.size(), row_of_number{items.data(), left.data()});
-    auto left_rows = call_.store(left);
-    pairs_.push_back({std::move(left_rows), call_.store(right)});
+  template <class Items, class Pairs>
+  static std::optional<found_pairs> pairs_of(worker& mine, const Items& items, const Pairs& pairs) {
+    if (pairs.size() == 0) return {};
+    array<Row, Device> left(mine.device(), pairs.size()), right(mine.device(), pairs.size());
+    pairs.retrieve_pairs(mine.device(), left, right);
+    mine.device().for_each(left.size(), row_of_number{items.data(), left.data()});
+    auto left_rows = mine.store(std::as_const(left).data(), left.size());
+    return found_pairs{std::move(left_rows), mine.store(std::as_const(right).data(), right.size())};
   }
 
-  /// Marks the left rows whose keys are on the right side.
+  /// The left rows whose keys are on the right side.
   template <class LeftSide, class RightSide>
-  void look_up(const LeftSide& left, const RightSide& right) {
+  std::vector<found_rows> look_up(const some_workers& workers, const LeftSide& left, const RightSide& right) {
     std::optional<column_set<key, Device>> keys;
-    with_each_table(
-        left, right,
-        [&](const auto& load) {
+    return with_each_table<found_rows>(
+        workers, left, right,
+        [&](worker& builder, const auto& load) {
           keys.reset();
           const auto items = load();
-          keys.emplace(call_.device(), keys_of_items(items));
+          keys.emplace(builder.device(), keys_of_items(items));
+          builder.device().synchronize();
         },
-        [&](std::size_t first, std::size_t count, bool) {
-          const auto items = left.load(call_, first, count);
-          array<bool, Device> answers(call_.device(), count);
-          keys->contains(call_.device(), keys_of_items(items), answers);
-          const auto there = call_.store(select_values(
-              call_.device(), count, is_value<bool>{answers.data(), true}, value_of_item{items.data()}));
-          call_.cpu().for_each(there.size(), [&](std::size_t i) { found_[there[i]] = true; });
+        [&](worker& mine, const auto& items, bool) -> std::optional<found_rows> {
+          array<bool, Device> answers(mine.device(), items.size());
+          keys->contains(mine.device(), keys_of_items(items), answers);
+          const auto there = select_values(mine.device(), items.size(), is_value<bool>{answers.data(), true},
+                                           value_of_item{items.data()});
+          return mine.store(there.data(), there.size());
         });
   }
 
-  std::size_t pairs_found() const {
-    std::size_t all = 0;
-    for (const auto& some : pairs_) all += some.size();
-    return all;
-  }
-
-  joined_rows<Row, host> concatenated() {
-    if (pairs_.size() == 1) return std::move(pairs_[0]);
-    joined_rows<Row, host> result{{call_.cpu(), pairs_found()}, {call_.cpu(), pairs_found()}};
-    std::size_t done = 0;
-    for (auto& some : pairs_) {
-      const joined_rows<Row, host> mine = std::move(some);  // freed when it is copied
-      copy_elements(call_.cpu(), result.left.data() + done, mine.left.data(), mine.size());
-      copy_elements(call_.cpu(), result.right.data() + done, mine.right.data(), mine.size());
-      done += mine.size();
-    }
-    return result;
-  }
-
-  /// The pairs by left row; those of a left row come in the order of their right rows.
-  joined_rows<Row, host> ordered() {
-    const host& cpu = call_.cpu();
-    const std::size_t n = left_.size();
-    auto next = zeros(cpu, n + 1);  // of each left row: its pairs, then where the next one goes
-    for (const auto& some : pairs_)
-      for_each_run(cpu, some.left.data(), some.size(),
-                   [&](Row row, std::size_t, std::size_t pairs) { next[row] += pairs; });
-    if (outer_) cpu.for_each(n, [&](std::size_t row) { next[row] = larger<std::uint64_t>(next[row], 1); });
-    cpu.exclusive_scan(next.data(), next.data(), n + 1);
-    joined_rows<Row, host> result{{cpu, next[n]}, {cpu, next[n]}};
-    if (outer_) {
-      cpu.for_each(n, [&](std::size_t row) {
-        result.left[next[row]] = static_cast<Row>(row);
-        result.right[next[row]] = no_row<Row>;
-      });
-    }
-    for (auto& some : pairs_) {
-      const joined_rows<Row, host> mine = std::move(some);
-      for_each_run(cpu, mine.left.data(), mine.size(), [&](Row row, std::size_t first, std::size_t pairs) {
-        std::fill_n(result.left.data() + next[row], pairs, row);
-        std::copy_n(mine.right.data() + first, pairs, result.right.data() + next[row]);
-        next[row] += pairs;
-      });
-    }
-    return result;
-  }
-
-  out_of_core_call<Device> call_;
+  call call_;
   left_side left_;
   sequence_of<Right> right_keys_;
-  bool outer_ = false, in_order_ = false;
-  std::vector<joined_rows<Row, host>> pairs_;
-  array<bool, host> found_;
 };
 
 }  // namespace roost::detail

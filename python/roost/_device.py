@@ -1,0 +1,320 @@
+"""Calls for columns in host memory that go through a GPU, within a limit of its memory."""
+
+import contextlib
+import contextvars
+import fractions
+import functools
+import inspect
+import operator
+import re
+import sys
+import time
+
+import numpy as np
+
+from . import _gpu, _host
+
+_LIMIT = 4 * 2**30
+_AUTO_ROWS = 2**25
+_UNITS = {"B": 1, **{f"{p}B": 1000**i for i, p in enumerate("KMGT", 1)}}
+_UNITS |= {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
+_DEVICES = "'cuda', 'cuda:1' and so on, 'auto', 'cpu' or 'simulated'"
+
+_default = (None, None, False)  # device, limit, progress
+_chosen = contextvars.ContextVar("the Way of a call", default=None)
+
+
+def _bytes_of(limit, what):
+    """A limit as a number of bytes."""
+    wrong = f"{what}: limit={limit!r}; give bytes, or a text such as '8GB' or '512MiB'"
+    if isinstance(limit, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?i?B)?\s*", limit, re.ASCII)
+        if not found or (found[2] or "B") not in _UNITS:
+            raise ValueError(wrong)
+        limit = int(fractions.Fraction(found[1]) * _UNITS[found[2] or "B"])
+    elif isinstance(limit, (bool, np.bool_)) or not hasattr(limit, "__index__"):
+        raise TypeError(wrong)
+    limit = operator.index(limit)
+    if not 0 <= limit < 2**63:
+        raise ValueError(wrong)
+    return limit
+
+
+class _Line:
+    """A line on a terminal that says how far a call is."""
+
+    APART = 0.2  # seconds
+
+    def __init__(self, what):
+        self._what, self._next, self._shown = what, time.monotonic() + self.APART, False
+
+    def __call__(self, done, all):
+        if time.monotonic() >= self._next and sys.stderr.isatty():
+            self._next, self._shown = time.monotonic() + self.APART, True
+            text = f"{self._what}: {done / 1e6:.0f} of {all / 1e6:.0f} MB, {100 * done // max(all, 1)} %"
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    def clear(self):
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _devices():
+    """How many GPUs there are for the module; ImportError: there is no module."""
+    if _gpu._lost:
+        raise RuntimeError("roost: CUDA does not work in a child of fork; start processes by spawn")
+    return _gpu.module().devices()
+
+
+@functools.cache
+def _stream(index):
+    return _gpu.module().place_with_own_stream(index)
+
+
+@functools.lru_cache(8)
+def _place(index, limit, threads):
+    """A place, which keeps its pinned memory for the next call. `index`: of the GPU; None: simulated."""
+    if index is None:
+        return _host.OutOfCore(_host.Place(), threads, limit)
+    return _gpu.module().OutOfCore(_stream(index), threads, limit)
+
+
+def trim():
+    """Frees pinned memory that is kept for the next call."""
+    _place.cache_clear()
+
+
+class Way:
+    """How a call for columns in host memory goes through a device. `explicit`: whether it named one."""
+
+    def __init__(self, what, device, limit, progress, explicit):
+        self.what, self.device, self.explicit = what, device, explicit and device != "auto"
+        self._limit, self._bytes = limit, _LIMIT if limit is None else _bytes_of(limit, what)
+        self._shows = isinstance(progress, (bool, np.bool_)) and bool(progress)
+        self._progress = progress if callable(progress) else None
+        if self._progress is None and not isinstance(progress, (bool, np.bool_)):
+            raise TypeError(f"{what}: progress={progress!r}; give True, False, or a function of two numbers")
+        index = re.fullmatch(r"cuda(?::(\d+))?", device, re.ASCII)
+        if index is None and device not in ("auto", "simulated"):
+            raise ValueError(f"{what}: device={device!r}; give {_DEVICES}")
+        self._index = None if device == "simulated" else int(index[1] or 0) if index else 0
+        if device != "auto":
+            self._check()
+            self._place()
+
+    def _check(self):
+        """Raises if there is no such device."""
+        if self._index is None:
+            return
+        try:
+            there = _devices()
+        except ImportError as error:
+            raise NotImplementedError(f"{self.what}: device={self.device!r}, but {error}") from None
+        if self._index >= there:
+            found = f"{there} GPU{'s' * (there != 1)}" if there else "no GPU"
+            raise NotImplementedError(
+                f"{self.what}: device={self.device!r}, but this machine has {found}; give device='auto'"
+            )
+
+    def _place(self):
+        try:
+            return _place(self._index, self._bytes, _host.threads())
+        except ValueError as error:
+            advice = str(error).partition("; ")[2]
+            raise ValueError(f"{self.what}: limit={self._limit!r}; {advice} bytes") from None
+
+    def takes(self, rows):
+        """Whether a call for so many rows goes this way."""
+        if self.device != "auto":
+            return True
+        try:
+            return rows >= _AUTO_ROWS and _devices() > 0
+        except (ImportError, RuntimeError):
+            return False
+
+    def call(self, name, *arguments):
+        """Calls a function of the module for words."""
+        module = _host if self._index is None else _gpu.module()
+        line = _Line(self.what) if self._shows else None
+        before = module.watch(line or self._progress)
+        try:
+            return getattr(module, name)(self._place(), *arguments)
+        except MemoryError as error:
+            why = (str(error).partition(": ")[2] or str(error)).replace(
+                "more device_bytes", "a greater limit"
+            )
+            raise MemoryError(f"{self.what}: {why}") from None
+        finally:
+            module.watch(before)
+            if line:
+                line.clear()
+
+
+def way_of(library, rows):
+    """The Way of a call for rows of a Library; None: it works where they are."""
+    way = _chosen.get()
+    if way is None:
+        return None
+    if library.module is not _host:
+        if way.explicit:
+            raise ValueError(
+                f"{way.what}: device={way.device!r}, but the arrays are on {library.where} already; "
+                "leave it out"
+            )
+        return None
+    return way if way.takes(rows) else None
+
+
+def _rows(column):
+    return column[1] if isinstance(column, tuple) else len(column)
+
+
+def call(library, name, *arguments):
+    """Calls a function of the module for words: where these are, or through the device that a user chose."""
+    way = _chosen.get()
+    if way is not None:
+        columns = (c for c in arguments[:2] if isinstance(c, (tuple, np.ndarray)))
+        way = way_of(library, max(map(_rows, columns)))
+    if way is not None:
+        return way.call(name, *arguments)
+    return getattr(library.module, name)(library.place(), *arguments)
+
+
+class Groups:
+    """Rows by the numbers of their keys, found through a device, as the module's Grouping has them. Sums and
+    the like go through it, too. Aggregates that need the rows of each key list these on the CPU."""
+
+    def __init__(self, keys, way):
+        self._way = way
+        if hasattr(keys, "numbered"):  # texts
+            self._first, self._numbers = keys.numbered(np.dtype("i4"))
+            self._counts = np.bincount(self._numbers.view("u4"), minlength=len(self._first))
+            return
+        self._keys, self._first, self._numbers, self._counts = way.call(
+            "unique", keys.words, True, True, True, True, False, None, None
+        )
+
+    def size(self, place):
+        return len(self._first)
+
+    def keys(self, place):
+        return self._keys
+
+    def counts(self, place):
+        return self._counts.copy()
+
+    def first_rows(self, place, wide):
+        return self._first.view("u4").astype("i8") if wide else self._first.copy()
+
+    def reduce(self, place, *values):
+        return self._way.call("reduce", self._numbers, self._counts, *values)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._listed, name)
+
+    @functools.cached_property
+    def _listed(self):
+        return _host.group_numbers(_host.Place(), self._numbers, self._counts)
+
+
+def _way(what, device, limit, progress, explicit=True):
+    """The Way that options name; None: calls work where arrays are."""
+    device = None if device is None else str(device)
+    return None if device is None or device == "cpu" else Way(what, device, limit, progress, explicit)
+
+
+def on_device(function):
+    """Gives a function of the package the options `device`, `limit` and `progress`."""
+    what = f"roost.{function.__name__}"
+
+    @functools.wraps(function)
+    def called(*arguments, device=None, limit=None, progress=False, **options):
+        mine = limit is not None or progress is not False
+        if device is None and not mine and _default[0] is None:
+            return function(*arguments, **options)
+        one, most, told = _default
+        way = _way(
+            what,
+            one if device is None else device,
+            most if limit is None else limit,
+            told if progress is False else progress,
+            device is not None,
+        )
+        if way is None and mine:
+            raise ValueError(f"{what}: limit or progress, but no device; give device='cuda'")
+        token = _chosen.set(way)
+        try:
+            return function(*arguments, **options)
+        finally:
+            _chosen.reset(token)
+
+    mine = inspect.signature(called, follow_wrapped=False).parameters
+    added = [mine[name] for name in ("device", "limit", "progress")]
+    given = inspect.signature(function)
+    called.__signature__ = given.replace(parameters=[*given.parameters.values(), *added])
+    return called
+
+
+def options(*, device=None, limit=None, progress=False):
+    """Sets whether functions for columns in host memory go through a GPU, if a call does not say so.
+
+    Parameters
+    ----------
+    device : "cuda", "cuda:1" and so on, "auto", "cpu", "simulated" or None
+        The GPU that calls go through, piece by piece, however large the columns are; results are the same, in
+        host memory. auto: the first GPU for 2^25 rows or more; fewer rows, and all where there is no GPU,
+        stay on the CPU. cpu, and None, the default: calls work where their arrays are. simulated: works in
+        the same way in a part of the host's memory, for tests.
+    limit : int, or a text such as "8GB" or "512MiB"
+        The most memory of the device that a call may have, in bytes: by default 4 GiB, at least 24 MiB, and
+        on a GPU better 1 GiB. For simulated, at least 2 MiB, and 2 MiB for each thread.
+    progress : bool or callable
+        True: a line on the terminal says how far a call is, five times a second. A function is called as
+        ``progress(done, all)`` after each piece, with bytes of the input; a call in several steps counts each
+        of them from 0. If it raises, the call ends with this exception.
+
+    Returns
+    -------
+    context manager
+        After ``with roost.options(device="cuda"): ...`` the options are what they were before. They are the
+        same for all threads.
+
+    Raises
+    ------
+    NotImplementedError
+        There is no such GPU, or no module for GPUs; not for auto.
+    TypeError, ValueError
+        Other devices; a limit that is no number of bytes, or less than the least.
+
+    Notes
+    -----
+    These options, which `unique`, `nunique`, `factorize`, `isin`, `join`, `merge`, `value_counts`,
+    `duplicated`, `drop_duplicates` and `group_by` take by name, too, are for arrays and columns in host
+    memory: with arrays of a GPU, `device` in a call is a ValueError, and that of `options` has no effect.
+    Without `sorted` or `return_index`, keys are in order of first occurrence. Columns become words on the
+    CPU, and texts numbers. The keys of a `group_by` get numbers through the device, and count, sum, mean,
+    product, min, max, any and all of values go through it, too; what needs the rows of each key, such as var
+    and median, works on the CPU. Tables stay where their keys are.
+
+    Examples
+    --------
+    >>> import numpy, roost
+    >>> with roost.options(device="simulated", limit="1GB"):
+    ...     print(roost.unique(numpy.array([30, 10, 30])))
+    [30 10]
+    """
+    global _default
+    before = _default
+    Way("roost.options", "auto", limit, progress, False)  # raises
+    device = None if _way("roost.options", device, limit, progress) is None else device
+    _default = device, limit, progress
+    restored = contextlib.ExitStack()
+    restored.callback(_set_default, before)
+    return restored
+
+
+def _set_default(options):
+    global _default
+    _default = options
