@@ -328,7 +328,8 @@ def test_gradients(device, how, include_self):
         ):
             assert torch.autograd.gradcheck(call, (input, source))
             if how in ("sum", "mean"):
-                assert torch.autograd.gradgradcheck(call, (input, source))
+                # The gradients of torch's own index_select and gather add in any order.
+                assert torch.autograd.gradgradcheck(call, (input, source), nondet_tol=1e-12)
 
 
 def test_gradients_of_others(device):
@@ -756,7 +757,8 @@ def test_moe_learns_and_compiles(device, capacity):
         permuted, routes = rt.moe_permute(x, of, 3, capacity=capacity)
         return rt.moe_unpermute(permuted.square(), routes, weights)
 
-    assert torch.autograd.gradcheck(layer, (x, weights)) and torch.autograd.gradgradcheck(layer, (x, weights))
+    assert torch.autograd.gradcheck(layer, (x, weights))
+    assert torch.autograd.gradgradcheck(layer, (x, weights), nondet_tol=1e-12)
     compiled = torch.compile(layer, fullgraph=True)(x, weights)
     torch.testing.assert_close(compiled, layer(x, weights))
     routes = rt.moe_permute(x, of, 3, capacity=capacity)[1]

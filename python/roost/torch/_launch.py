@@ -53,8 +53,9 @@ class _Flag:
     distinct ids than a result has room for; and how many calls had wrong offsets so far."""
 
     def __init__(self, device):
-        self.memory = torch.zeros(3, dtype=torch.int64, device="cpu").pin_memory()
-        self.calls = torch.zeros(1, dtype=torch.int64, device=device)
+        with torch.inference_mode(False):  # others may change these later
+            self.memory = torch.zeros(3, dtype=torch.int64, device="cpu").pin_memory()
+            self.calls = torch.zeros(1, dtype=torch.int64, device=device)
         self.wrong = self.memory.data_ptr()
         self.too_many = self.wrong + 8
         self._words = (ctypes.c_uint64 * 3).from_address(self.wrong)
