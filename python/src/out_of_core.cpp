@@ -71,7 +71,7 @@ auto without_gil(const call_place<out_of_core<Device>>& at, const F& f) {
 template <class Wide, class Key>
 struct widened_key {
   const Key* keys;
-  Wide operator()(std::size_t i) const {
+  ROOST_FN Wide operator()(std::size_t i) const {
     if constexpr (std::is_integral_v<Key>) {
       return keys[i];
     } else {
@@ -170,6 +170,12 @@ struct combine_in_order {
   }
 };
 
+template <class Load>
+struct wide_word {
+  Load load;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return load(i); }
+};
+
 /// Groups whose values are combined on a device.
 template <class Device>
 class grouping_there final : public grouping_of_numbers {
@@ -187,8 +193,7 @@ class grouping_there final : public grouping_of_numbers {
     return combined(load, combine_in_order{load.words.how == reduction::product, load.words.floats(), false});
   }
   std::optional<array<std::uint32_t, host>> elsewhere(const load_word<std::uint32_t>& load) override {
-    const auto words =
-        combined([=](std::size_t i) { return std::uint64_t{load(i)}; }, combine_in_order{false, true, true});
+    const auto words = combined(load, combine_in_order{false, true, true});
     array<std::uint32_t, host> results(place_.cpu(), words.size());
     std::ranges::copy(words.span(), results.data());
     return results;
@@ -196,7 +201,7 @@ class grouping_there final : public grouping_of_numbers {
 
   template <class Load, class F>
   array<std::uint64_t, host> combined(const Load& load, const F& f) const {
-    const computed words(n_, [=](std::size_t i) -> std::uint64_t { return load(i); });
+    const computed words(n_, wide_word<Load>{load});
     return on_device(place_.device(),
                      [&] { return std::move(group_by(place_, group_of_row_, words, f).values); });
   }
