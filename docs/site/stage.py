@@ -19,8 +19,8 @@ REPOSITORY = PACKAGE.get("urls", {}).get("Repository")  # its address, if it has
 
 CONTENTS = {
     "Start": "install quickstart",
-    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/concurrent "
-    "docs/stadium docs/larger-than-memory docs/several-gpus docs/sparse docs/embeddings",
+    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/time docs/concurrent "
+    "docs/stadium docs/larger-than-memory docs/several-gpus docs/sparse docs/embeddings docs/torch",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
     "Results": "papers/roost docs/performance apps/bench/peers/README docs/reproduction",
@@ -50,9 +50,11 @@ HEADERS = {  # the public headers, as the C++ reference lists them
     "Tables that are built once": "frozen_map frozen_set frozen_multimap sorted_map frozen_options",
     "Tables that change": "concurrent_map concurrent_set block_map concurrent_options operation",
     "Distinct keys, sums and joins": "two_way_index group_by join",
+    "Order inside groups": "grouped_rows running rolling sessions asof_join interval_join",
     "Rows of columns, and texts": "columns texts string_index arrow",
     "Tables of any size": "stadium_map stadium_file stadium_options",
     "Trainable embedding tables": "embedding_table embedding_options gather_rows",
+    "Rows and ids": "reduce_rows group_ids",
     "Voxels": "coordinate_index kernel_map sparse_conv sparse_options",
     "Columns larger than GPU memory": "out_of_core",
     "Several GPUs and processes": "shards gpus rank sharded_map sharded_set sharded_multimap sharded_index "

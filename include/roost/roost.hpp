@@ -3,8 +3,8 @@
 /// \file
 /// Includes the pages of the core, except those that need other libraries: roost/sorted_map.hpp (CUB's
 /// device-wide sort, which takes longer to compile than all the rest), and roost/file.hpp (xxHash). Include
-/// the pages of roost/columns/, roost/stadium/, roost/sparse/, roost/embedding/, roost/shards/ and
-/// roost/out_of_core/ by name.
+/// the pages of roost/columns/, roost/ordered/, roost/stadium/, roost/sparse/, roost/embedding/, roost/ids/,
+/// roost/shards/ and roost/out_of_core/ by name.
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"

@@ -7,8 +7,8 @@
     >>> roost.Index(ids).get_indexer(np.array([20, 99]))
     array([ 3, -1])
 
-Functions: unique, nunique, factorize, isin, join, merge, group_by, value_counts, duplicated, drop_duplicates,
-partition, gather. Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
+Functions: unique, nunique, factorize, isin, join, merge, merge_asof, group_by, value_counts, duplicated,
+drop_duplicates, partition, gather. Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy and jax, on the CPU or on a GPU, columns and frames of pandas,
 polars and Arrow, or anything that numpy.asarray takes. What comes in comes out: results are arrays of the
@@ -28,6 +28,7 @@ except ImportError as _why:
         "(pip install .) and start Python in another folder"
     ) from _why
 from ._arrays.take import from_arrow
+from ._asof import merge_asof
 from ._device import options
 from ._device import trim as _trim_device
 from ._functions import (
@@ -45,6 +46,7 @@ from ._gather import gather
 from ._group_by import GroupBy, group_by
 from ._merge import merge
 from ._options import whole_number as _whole_number
+from ._rolling import Rolling
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
 __version__ = "0.2.0"
@@ -55,6 +57,7 @@ __all__ = [
     "Index",
     "Map",
     "MultiMap",
+    "Rolling",
     "Set",
     "Store",
     "drop_duplicates",
@@ -67,6 +70,7 @@ __all__ = [
     "isin",
     "join",
     "merge",
+    "merge_asof",
     "nunique",
     "options",
     "partition",

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, timedelta
 from os import PathLike
 from typing import Any, Concatenate, ContextManager, Generic, Literal, ParamSpec, Protocol, Unpack, overload
 
@@ -22,6 +22,9 @@ _Pairs = Literal["inner", "left", "right", "outer", "full"]
 _OneSide = Literal["semi", "anti"]
 _Keep = Literal["first", "last", False]
 _Validate = Literal["1:1", "1:m", "m:1", "m:m", "one_to_one", "one_to_many", "many_to_one", "many_to_many"]
+_Direction = Literal["backward", "forward", "nearest"]
+_Closed = Literal["right", "left", "both", "neither"]
+_Distance = float | str | timedelta | np.timedelta64[Any]
 _Several = list[float] | tuple[float, ...] | np.ndarray[Any, Any]
 _Yes = Literal[True]
 _No = Literal[False]
@@ -55,9 +58,9 @@ _Of = _PolarsOf[_M, _B] | _PandasOf[_M, _B] | _TableOf[_M, _B]
 
 __version__: str
 __all__ = [
-    "ConcurrentMap", "GroupBy", "Index", "Map", "MultiMap", "Set", "Store", "drop_duplicates", "duplicated",
-    "factorize", "from_arrow", "gather", "group_by", "info", "isin", "join", "merge", "nunique", "options",
-    "partition", "set_threads", "trim", "unique", "value_counts",
+    "ConcurrentMap", "GroupBy", "Index", "Map", "MultiMap", "Rolling", "Set", "Store", "drop_duplicates",
+    "duplicated", "factorize", "from_arrow", "gather", "group_by", "info", "isin", "join", "merge",
+    "merge_asof", "nunique", "options", "partition", "set_threads", "trim", "unique", "value_counts",
 ]
 
 # An overload of each function is for arguments of which a checker knows nothing, because their library has no
@@ -264,6 +267,17 @@ def join(left: _First[_T], right: _Keys, how: _OneSide, *, index_dtype: _IndexDt
          nulls_equal: bool = ..., **at: Unpack[_On]) -> _T: ...
 
 @overload
+def merge_asof(left: _Unknown, right: Any, on: Any = ..., *, left_on: Any = ..., right_on: Any = ...,
+               by: Any = ..., left_by: Any = ..., right_by: Any = ..., direction: _Direction = ...,
+               tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
+               suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> Any: ...
+@overload
+def merge_asof(left: _F, right: Any, on: Any = ..., *, left_on: Any = ..., right_on: Any = ...,
+               by: Any = ..., left_by: Any = ..., right_by: Any = ..., direction: _Direction = ...,
+               tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
+               suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> _F: ...
+
+@overload
 def merge(left: _Unknown, right: Any, on: Any = ..., *, left_on: Any = ..., right_on: Any = ...,
           left_index: bool = ..., right_index: bool = ..., how: _How | Literal["cross"] = ...,
           suffixes: tuple[str | None, str | None] = ..., indicator: bool | str = ...,
@@ -422,15 +436,38 @@ class _OfValues(Protocol[_P, _C_co, _A_co, _R_co]):
 class _of_values(Generic[_P, _R_co]):
     def __init__(self, method: Callable[Concatenate[Any, _P], _R_co]) -> None: ...
     @overload
-    def __get__(self, of: GroupBy[Any, _HostOwn, _A, Any],
+    def __get__(self, of: _Grouped[Any, _HostOwn, _A, Any],
                 kind: Any) -> _OfValues[_P, _HostOwn, _A, _R_co]: ...
     @overload
-    def __get__(self, of: GroupBy[Any, _T, _A, Any], kind: Any) -> _OfValues[_P, _T, _A, _T]: ...
+    def __get__(self, of: _Grouped[Any, _T, _A, Any], kind: Any) -> _OfValues[_P, _T, _A, _T]: ...
 
 class _of_pairs(_of_values[_P, _R_co]):
     def __init__(self, method: Callable[Concatenate[Any, Any, _P], _R_co]) -> None: ...
 
-class GroupBy(Generic[_K, _C, _A, _H]):
+class _Grouped(Generic[_K, _C, _A, _H]): ...
+
+class Rolling(_Grouped[_K, _C, _A, _H]):
+    def __init__(self, groups: Any, order: Any, windows: Any, least: int) -> None: ...
+    @_of_values
+    def sum(self) -> NDArray[Any]: ...
+    @_of_values
+    def mean(self) -> NDArray[Any]: ...
+    @_of_values
+    def min(self) -> NDArray[Any]: ...
+    @_of_values
+    def max(self) -> NDArray[Any]: ...
+    @_of_values
+    def count(self) -> NDArray[Any]: ...
+    @_of_values
+    def var(self, *, ddof: int = ...) -> NDArray[Any]: ...
+    @_of_values
+    def std(self, *, ddof: int = ...) -> NDArray[Any]: ...
+    @_of_values
+    def first(self) -> NDArray[Any]: ...
+    @_of_values
+    def last(self) -> NDArray[Any]: ...
+
+class GroupBy(_Grouped[_K, _C, _A, _H]):
     def __init__(self, keys: Any, frame: Any = ..., skipna: bool = ...) -> None: ...
     @property
     def keys(self) -> _K: ...
@@ -471,6 +508,23 @@ class GroupBy(Generic[_K, _C, _A, _H]):
                   **option: Any) -> tuple[Any, ...]: ...
     @_of_values
     def cumsum(self) -> NDArray[Any]: ...
+    @_of_values
+    def cumprod(self) -> NDArray[Any]: ...
+    @_of_values
+    def cummin(self) -> NDArray[Any]: ...
+    @_of_values
+    def cummax(self) -> NDArray[Any]: ...
+    @_of_values
+    def diff(self, *, n: int = ...) -> NDArray[Any]: ...
+    @_of_values
+    def pct_change(self, *, n: int = ...) -> NDArray[Any]: ...
+    @overload
+    def sessions(self: GroupBy[_ColumnOf, Any, Any, Any], times: Any, gap: _Distance) -> _Int64: ...
+    @overload
+    def sessions(self, times: Any, gap: _Distance) -> _C: ...
+    def rolling(self, window: _Distance, *, on: Any = ..., min_periods: int | None = ...,
+                center: bool = ..., closed: _Closed | None = ...) -> Rolling[_K, _C, _A, _H]: ...
+    def nth(self, n: int) -> _H: ...
     @overload
     def cumcount(self: GroupBy[_ColumnOf, Any, Any, Any]) -> _Int64: ...
     @overload

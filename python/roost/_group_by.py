@@ -50,6 +50,8 @@ from ._keys.packing import encode_columns
 from ._keys.strings import StringKeys, Texts, listed
 from ._keys.words import keys_of
 from ._options import check_rows, flag, integer, whole_number
+from ._rolling import Order, differences, like_values, rolling_of, wide_values
+from ._times import as_numbers, distance_in
 
 _SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
 _FILLS = ("ffill", "bfill")
@@ -61,6 +63,8 @@ _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
 _BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank")  # are compared
 # They take the same values.
 _LIKE = {"shift": "first", "ffill": "first", "bfill": "first", "rank": "min", "cumsum": "sum"}
+_LIKE |= {"cumprod": "product", "cummin": "min", "cummax": "max", "diff": "min", "pct_change": "product"}
+_LIKE |= {"rolling": "mean", "on": "min"}
 _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _ADVICE = "convert them, or pass one dimension of numbers"
@@ -592,6 +596,100 @@ class GroupBy:
 
         return self._each("cumsum", values, make)
 
+    def cumprod(self, *values):
+        """The product of the values up to each row, of the types of `product`; null where the value is. How
+        floats are multiplied depends only on the number of values: in pieces of 32. Form and errors: see
+        `transform`."""
+        return self._running("cumprod", "product", values)
+
+    def cummin(self, *values):
+        """The least value up to each row: numbers, dates or durations; null where the value is. Form and
+        errors: see `transform`."""
+        return self._running("cummin", "min", values)
+
+    def cummax(self, *values):
+        """The greatest value up to each row; otherwise as `cummin`."""
+        return self._running("cummax", "max", values)
+
+    def diff(self, *values, n=1):
+        """Each value less that `n` rows earlier among those of its key, or later if `n` is negative; null
+        where one of them is not there. Integers and bools give int64, or an OverflowError; dates give
+        durations; other types stay. After ``g["v"]``, you may give `n` alone. Form and errors: see
+        `transform`."""
+        return self._changes("diff", values, n)
+
+    def pct_change(self, *values, n=1):
+        """Each value divided by that `n` rows earlier among those of its key, less 1: float64. Unlike pandas'
+        default in old versions, nulls are not filled. Otherwise as `diff`."""
+        return self._changes("pct_change", values, n)
+
+    def sessions(self, times, gap):
+        """The number of the session of each row among those of its key: 0, 1, 2 ... A new session begins
+        where more than `gap` has passed since the row before, in the order of the times.
+
+        Parameters
+        ----------
+        times : name of a column, or array
+            Numbers, dates, instants or durations without nulls, in any order.
+        gap : number or duration
+            A number for numbers; for others a `datetime.timedelta` or what pandas and numpy have for it, or a
+            text such as "30m" or "1h30m".
+
+        Returns
+        -------
+        array or column of int64
+            In the form of `cumcount`. Group by the keys and this to combine the values of each session.
+        """
+        what = "roost.GroupBy.sessions"
+        order, dtype = self._ordered_by(times, "sessions", what)
+        numbers = order.sessions(distance_in(gap, dtype, what, "gap"))
+        lists = self._lists("sessions")
+        if len(numbers):
+            numbers -= np.minimum.reduceat(numbers[lists.rows], lists.starts)[lists.groups()]
+        return self._of_rows(numbers, None, self._frame)
+
+    def rolling(self, window, *, on=None, min_periods=None, center=False, closed=None):
+        """Windows of rows, like `pandas.DataFrame.rolling`: for each row some rows up to it, or around it, of
+        its key.
+
+        Parameters
+        ----------
+        window : int, number or duration
+            A number of rows; or with `on` a span of time: a number for numbers, for others a
+            `datetime.timedelta` or what pandas and numpy have for it, or a text such as "5m" or "1h30m".
+        on : name of a column, or array
+            Times: numbers, dates, instants or durations without nulls, in any order. The rows of a key are
+            taken in the order of their times. A window by time has all rows of its span: also later ones
+            with the time of its row, as in polars and SQL (pandas leaves these out).
+        min_periods : int
+            How many values a result needs; otherwise it is null. By default all rows of a window by rows, and
+            one value of a window by time.
+        center : bool
+            Whether the row is in the middle of its window, rather than at its end.
+        closed : "right", "left", "both" or "neither"
+            Which ends of its span a window includes: by default the right one, (t - window, t]. As in pandas,
+            a window by rows that is closed on the left has one row more there, and one that is open on the
+            right has not its own.
+
+        Returns
+        -------
+        Rolling
+            Its methods sum, mean, min, max, count, var, std, first and last take values as those of `GroupBy`
+            do, and return results for the rows.
+
+        Examples
+        --------
+        >>> import pandas, roost
+        >>> frame = pandas.DataFrame({"k": [7, 8, 7, 7], "t": [1, 1, 4, 5], "v": [1, 2, 3, 4]})
+        >>> roost.group_by(frame, "k")["v"].rolling(3, on="t").sum().tolist()
+        [1, 2, 3, 7]
+        """
+        return rolling_of(self, window, on, min_periods, center, closed)
+
+    def nth(self, n):
+        """Row `n` of each key that has so many, from 0 on; -1 is the last row. Otherwise as `head`."""
+        return self._rows(self._lists("nth").nth(integer(n, "roost.GroupBy.nth", "n")))
+
     def cumcount(self):
         """How many rows of its key come before each row: int64. Form and errors: see `transform`."""
         return self._of_rows(self._lists("cumcount").places(), None, self._frame)
@@ -950,6 +1048,58 @@ class GroupBy:
             return like_rows(take_or_null(given, rows), given)
         picked = _Picked(values, rows, None if has.all() else has)
         return self._finished(picked, None, nullable or values.nullable or self._drops)
+
+    def _order(self, how):
+        """The rows of each key in their order, for C++."""
+        if "order" not in self._known:
+            self._known["order"] = Order(self._lists(how).groups())
+        return self._known["order"]
+
+    def _ordered_by(self, on, how, what):
+        """The rows of each key by times, and the type of the times."""
+        taken = self._taken(on, "on")
+        if taken.dtype is None or taken.ranked is not None:
+            raise TypeError(f"{what}: times that are no numbers, dates or durations; convert them")
+        taken.number()
+        times = taken.library.to_numpy(taken.array).astype(taken.dtype, copy=False)
+        times = times if taken.plain() else times.view(taken.given)
+        return Order(self._lists(how).groups(), *as_numbers(times, taken.there, what, "times")), times.dtype
+
+    def _running(self, name, how, values):
+        order, what = self._order(name), f"roost.GroupBy.{name}"
+
+        def make(given):
+            taken = self._taken(given, name)
+            found = order.running(taken, how, what)
+            found = found if how == "product" else like_values(found, taken.there, taken)
+            return self._of_rows(found, taken.there, given, taken.nullable)
+
+        return self._each(name, values, make)
+
+    def _changes(self, name, values, n):
+        what = f"roost.GroupBy.{name}"
+        if self._columns is not None and len(values) == 1 and isinstance(values[0], (int, np.integer)):
+            values, n = (), values[0]
+        rows = self._lists(name).shifted(integer(n, what, "n"))
+
+        def make(given):
+            taken = self._taken(given, name)
+            array, _ = wide_values(taken, what)
+            if name == "diff":
+                found, has = differences(array, rows, what)
+                found = found.astype(taken.dtype) if array.dtype.kind == "f" else found
+            else:
+                has = rows >= 0
+                with np.errstate(all="ignore"):
+                    found = array / array[np.where(has, rows, 0)] - 1.0
+            if taken.there is not None:
+                has &= taken.there & taken.there[rows]
+            if not taken.plain():
+                found = found.view(f"m8[{'%d%s' % np.datetime_data(taken.given)[::-1]}]")
+                found[~has] = "NaT"
+            return self._of_rows(found, has, given, True)
+
+        return self._each(name, values, make)
 
     def _filled(self, how, values):
         lists = self._lists(how)

@@ -52,6 +52,11 @@ class GroupRows:
         left = self._place if first else self.counts[self._group] - self._place - 1
         return np.sort(self.rows[left < n])
 
+    def nth(self, n):
+        """Row n of each group that has so many, or from its end if n is negative: ascending."""
+        has = self.counts > n if n >= 0 else self.counts >= -n
+        return np.sort(self.rows[(self.starts if n >= 0 else self.starts + self.counts)[has] + n])
+
     def shifted(self, n):
         """The row that comes n rows earlier in its group."""
         n = max(-len(self.rows), min(len(self.rows), n))

@@ -40,13 +40,13 @@ def _taken(frames, wanted):
         return list(pool.map(lambda each: take(*each), wanted))
 
 
-def _named(frame):
+def named(frame):
     """Its type, with the library's name: all of them call a frame DataFrame."""
     library, _, _ = type(frame).__module__.partition(".")
     return type(frame).__name__ if library == "builtins" else f"{library}.{type(frame).__name__}"
 
 
-def _suffixes(suffixes, what):
+def suffixes_of(suffixes, what):
     """Two texts; None, as in pandas, is an empty one."""
     if isinstance(suffixes, (list, tuple)) and len(suffixes) == 2:
         one, other = ("" if suffix is None else suffix for suffix in suffixes)
@@ -65,7 +65,7 @@ def _joined(frames, one, other, what):
         if a.unit == b.unit and (all(texts) or a.unit not in (None, ZONED)):
             return frames.joined(one, other)
         if a.unit == b.unit and not any(texts) and alike(a.array.dtype, b.array.dtype):
-            made = frames.numbers(*_numbers(a, b, what), one, other)
+            made = frames.numbers(*numbers_of_two(a, b, what), one, other)
             return frames.in_zone(made, zone_of(one)) if a.unit else made
     except (MemoryError, OverflowError):
         raise
@@ -77,7 +77,7 @@ def _joined(frames, one, other, what):
     return frames.take(values, np.array([*rows, *rest], np.int64))
 
 
-def _numbers(a, b, what):
+def numbers_of_two(a, b, what):
     """The values of two Columns of numbers or dates, and which are there, in a type that holds all: the
     common one, or that of one of them."""
     mine, others = a.array.dtype, b.array.dtype
@@ -188,7 +188,7 @@ def _keys_of(left, right, known, columns, ways, how, what):
     return _Keys(left, right, columns, names, by_index, ("left_on", "right_on"), what)
 
 
-def _framed(frames, names, wanted, index=(), index_names=None):
+def framed(frames, names, wanted, index=(), index_names=None):
     """A frame of some rows of columns, and of levels of an index, if it has one."""
     taken = _taken(frames, [*index, *wanted])
     frame = frames.frame(names, taken[len(index) :])
@@ -278,15 +278,15 @@ def merge(
     if frames is None or frames is not frames_of(right):
         advice = "pass two frames of pandas, of polars or of pyarrow, or two tables of Arrow on a device"
         advice = advice_on(left, advice_on(right, advice))
-        raise TypeError(f"{what}: a {_named(left)} and a {_named(right)}; {advice}")
-    how, suffixes = how_of(how, what, "cross"), _suffixes(suffixes, what)
+        raise TypeError(f"{what}: a {named(left)} and a {named(right)}; {advice}")
+    how, suffixes = how_of(how, what, "cross"), suffixes_of(suffixes, what)
     nulls_equal = flag(nulls_equal, what, "nulls_equal")
     by_index = flag(left_index, what, "left_index"), flag(right_index, what, "right_index")
     indicator = _name_of_indicator(indicator, how, frames, what)
     if validate is not None and (not isinstance(validate, str) or validate not in _VALIDATE):
         raise ValueError(f"{what}: validate={validate!r}; give one of {', '.join(map(repr, _VALIDATE))}")
     if any(by_index) and frames is not Pandas:
-        raise TypeError(f"{what}: left_index or right_index, but a {_named(left)} has none; name columns")
+        raise TypeError(f"{what}: left_index or right_index, but a {named(left)} has none; name columns")
     (left_names, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)
     ways = (on, on), (left_on, right_on), tuple(by or None for by in by_index)
     columns = left_columns, right_columns
@@ -302,7 +302,7 @@ def merge(
         if any(by_index):
             index, index_names = [(level, rows) for level in Pandas.levels(left.index)], left.index.names
         wanted = [(column, rows) for column in left_columns]
-        return like_axis(_framed(frames, left_names, wanted, index, index_names), left)
+        return like_axis(framed(frames, left_names, wanted, index, index_names), left)
     l, r = rows
     # Rows of a side that keeps all of its own ascend: as many are all of them, once.
     kept = how in ("left", "outer") or (how == "inner" and frames is not Device and len(l) == len(left))
@@ -343,4 +343,4 @@ def merge(
             f"{what}: the result would have two columns {', '.join(twice)}; rename one, or give other "
             "suffixes"
         )
-    return like_axis(_framed(frames, names, wanted, index, index_names), left, right)
+    return like_axis(framed(frames, names, wanted, index, index_names), left, right)

@@ -27,6 +27,8 @@ void bind_group_by(nanobind::module_& module);
 template <class Place>
 void bind_join(nanobind::module_& module);
 template <class Place>
+void bind_ordered(nanobind::module_& module);
+template <class Place>
 void bind_multimap(nanobind::module_& module);
 template <class Place>
 void bind_map(nanobind::module_& module);
@@ -40,6 +42,8 @@ template <class Place>
 void bind_sparse(nanobind::module_& module);
 template <class Place>
 void bind_embedding(nanobind::module_& module);
+template <class Place>
+void bind_irregular(nanobind::module_& module);
 template <class Place>
 void bind_distributed(nanobind::module_& module);
 template <class Place>

@@ -61,6 +61,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_arrow<ROOST_PYTHON_PLACE>(m);
   bind_group_by<ROOST_PYTHON_PLACE>(m);
   bind_join<ROOST_PYTHON_PLACE>(m);
+  bind_ordered<ROOST_PYTHON_PLACE>(m);
   bind_multimap<ROOST_PYTHON_PLACE>(m);
   bind_map<ROOST_PYTHON_PLACE>(m);
   bind_partition<ROOST_PYTHON_PLACE>(m);
@@ -68,6 +69,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_store<ROOST_PYTHON_PLACE>(m);
   bind_sparse<ROOST_PYTHON_PLACE>(m);
   bind_embedding<ROOST_PYTHON_PLACE>(m);
+  bind_irregular<ROOST_PYTHON_PLACE>(m);
   bind_distributed<ROOST_PYTHON_PLACE>(m);
   bind_out_of_core<ROOST_PYTHON_PLACE>(m);
 }

@@ -59,6 +59,7 @@ from columns import (
     same_value,
     torch,
 )
+from test_merge_asof import row_of
 from test_values import OF_KIND, SUMMED, VALUES, expected, plain, running, same, wrapped
 from test_values import SPELLINGS as VALUE_SPELLINGS
 
@@ -1936,6 +1937,60 @@ def rows_of_groups(w):
         for key, mine in groups:
             assert mine.tolist() == rows.pop(key), f"rows of {key}"
         assert not rows, "keys without rows"
+    except AssertionError as error:
+        raise Wrong(f"{w.now}: {str(error)[:300]}") from None
+
+
+@operation(3)
+def times_of_groups(w):
+    """merge_asof, rolling and sessions of frames of every library, in any order of times, against loops over
+    all rows."""
+    rng = w.rng
+    if w.device != "cpu" or not (pd and pl and pa):
+        return
+    n, m, span = (int(rng.integers(0, most)) for most in (250, 250, 400))
+    kind = pick(rng, ["int64", "int8", "uint64", "float64", "datetime64[ms]"])
+    keys, times = (rng.integers(0, 8, n + m), rng.integers(0, span + 1, n + m))
+    typed = (times % 120 if kind == "int8" else times).astype(kind)
+    make = pick(rng, [pd.DataFrame, pl.DataFrame, pa.table])
+    frames = [
+        make({"k": keys[part], "t": typed[part], "v": np.arange(n + m)[part]})
+        for part in (slice(n), slice(n, None))
+    ]
+    direction, exact = pick(rng, ["backward", "forward", "nearest"]), bool(rng.integers(2))
+    closed, width = pick(rng, ["right", "left", "both", "neither"]), int(rng.integers(1, span + 2))
+    w.doing(f"times {kind} of {n} and {m} rows, {make.__name__}, {direction}, {exact=}, {closed}, {width}")
+    distance = f"{width}ms" if kind == "datetime64[ms]" else width
+    found = roost.merge_asof(
+        *frames, on="t", by="k", direction=direction, tolerance=distance, allow_exact_matches=exact
+    )
+    numbers = typed.astype("int64")
+    right = list(zip(numbers[n:].tolist(), keys[n:].tolist()))
+    wanted = [
+        row_of(t, k, right, direction, width, exact) for t, k in zip(numbers[:n].tolist(), keys[:n].tolist())
+    ]
+    groups = roost.group_by(frames[0], "k")
+    sums = groups.rolling(distance, on="t", closed=closed).sum("v")
+    numbered = groups.sessions("t", distance)
+    try:
+        took = [None if row is None or pd.isna(row) else int(row) - n for row in plain(found["v_y"])]
+        assert took == wanted, "merge_asof"
+        left, right_end = closed in ("left", "both"), closed in ("right", "both")
+        sessions, totals = [0] * n, [None] * n
+        for key in set(keys[:n].tolist()):
+            mine = sorted(np.flatnonzero(keys[:n] == key).tolist(), key=lambda row: numbers[row])
+            for before, row in itertools.pairwise(mine):
+                sessions[row] = sessions[before] + (numbers[row] - numbers[before] > width)
+            for row in mine:
+                apart = [(other, numbers[row] - numbers[other]) for other in mine]
+                inside = [
+                    other
+                    for other, d in apart
+                    if (d <= width if left else d < width) and (d >= 0 if right_end else d > 0)
+                ]
+                totals[row] = sum(inside) if inside else None
+        assert [None if pd.isna(total) else int(total) for total in plain(sums)] == totals, "rolling"
+        assert plain(numbered) == sessions, "sessions"
     except AssertionError as error:
         raise Wrong(f"{w.now}: {str(error)[:300]}") from None
 

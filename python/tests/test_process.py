@@ -364,9 +364,8 @@ def test_examples_in_docstrings(module):
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
 # The others work without what is not installed.
 NEEDS = dict.fromkeys(["backbone.py", "coming_from_spconv.py", "coming_from_torch.py"], "torch")
-NEEDS |= dict.fromkeys(
-    ["clicks.py", "distributed.py", "embedding.py", "goes_on.py", "ranks.py", "unet.py"], "torch"
-)
+NEEDS |= dict.fromkeys(["clicks.py", "distributed.py", "embedding.py", "goes_on.py"], "torch")
+NEEDS |= dict.fromkeys(["irregular.py", "ranks.py", "unet.py"], "torch")
 NEEDS["larger_than_memory.py"] = "pyarrow"
 NEEDS |= {"parquet.py": "dask", "columns.py": "pandas", "frames.py": "polars"}
 SMALLER = {"clicks.py": ["--steps", "40"], "unet.py": ["--steps", "12"]}

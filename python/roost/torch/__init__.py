@@ -16,8 +16,24 @@ from .._arrays.libraries import need_custom_operators
 
 need_custom_operators(torch, "roost.torch")
 
+from ._launch import check
 from .collections import EmbeddingBagCollection, EmbeddingCollection
-from .embedding import Embedding, Map, isin, unique
+from .embedding import Embedding, Map, isin
+from .experts import Routes, moe_permute, moe_unpermute
+from .ids import bincount, coalesce, group_ids, index_of, jagged_unique, relabel, to_csr, unique
+from .patches import patch
+from .reductions import (
+    index_add,
+    index_reduce,
+    scatter,
+    scatter_max,
+    scatter_mean,
+    scatter_min,
+    scatter_mul,
+    scatter_reduce,
+    scatter_sum,
+    segment_reduce,
+)
 from .sharded import ShardedTable
 from .table import Table
 
@@ -26,9 +42,31 @@ for _public in (
     EmbeddingBagCollection,
     EmbeddingCollection,
     Map,
+    Routes,
     ShardedTable,
     Table,
+    bincount,
+    check,
+    coalesce,
+    group_ids,
+    index_add,
+    index_of,
+    index_reduce,
     isin,
+    jagged_unique,
+    moe_permute,
+    moe_unpermute,
+    patch,
+    relabel,
+    scatter,
+    scatter_max,
+    scatter_mean,
+    scatter_min,
+    scatter_mul,
+    scatter_reduce,
+    scatter_sum,
+    segment_reduce,
+    to_csr,
     unique,
 ):
     _public.__module__ = "roost.torch"
@@ -38,8 +76,30 @@ __all__ = [
     "EmbeddingBagCollection",
     "EmbeddingCollection",
     "Map",
+    "Routes",
     "ShardedTable",
     "Table",
+    "bincount",
+    "check",
+    "coalesce",
+    "group_ids",
+    "index_add",
+    "index_of",
+    "index_reduce",
     "isin",
+    "jagged_unique",
+    "moe_permute",
+    "moe_unpermute",
+    "patch",
+    "relabel",
+    "scatter",
+    "scatter_max",
+    "scatter_mean",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_reduce",
+    "scatter_sum",
+    "segment_reduce",
+    "to_csr",
     "unique",
 ]

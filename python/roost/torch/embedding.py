@@ -1,4 +1,4 @@
-"""unique and isin as torch operators; Map and Embedding: modules with arbitrary keys."""
+"""isin, and what unique calls, as torch operators; Map and Embedding: modules with arbitrary keys."""
 
 import itertools
 import weakref
@@ -76,28 +76,6 @@ def isin(x, y, *, invert=False):
     roost.isin : cost, errors and threads are the same.
     """
     return _isin(x, y, invert)
-
-
-def unique(x, *, sorted=False):
-    """The distinct keys of a tensor, as an operator that `torch.compile` takes.
-
-    Parameters
-    ----------
-    x : tensor of n keys
-        As for `roost.unique`: one dimension, or two, with rows of integers as keys.
-    sorted : bool
-        Whether the keys come in ascending order.
-
-    Returns
-    -------
-    keys, inverse, counts : tensors
-        ``keys[inverse]`` is `x`; inverse and counts are int64.
-
-    See Also
-    --------
-    roost.unique : cost, errors and threads are the same.
-    """
-    return _unique(x, sorted)
 
 
 class _Module(torch.nn.Module):

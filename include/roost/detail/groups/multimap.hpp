@@ -135,8 +135,20 @@ struct count_of_run {
   }
 };
 
+/// What a worker calls instead of a function that has worker(): an object of its own, which may keep what it
+/// has seen.
+template <class Put>
+ROOST_FN decltype(auto) worker_of(const Put& put) {
+  if constexpr (requires { put.worker(); }) {
+    return put.worker();
+  } else {
+    return (put);
+  }
+}
+
 /// put(i, list, k) for element i of all lists together, which is element k of list `list`. List l has
-/// elements offsets[l] to offsets[l + 1]. Teams divide the elements evenly, so lists may have any length.
+/// elements offsets[l] to offsets[l + 1]. Teams divide the elements evenly, so lists may have any length. A
+/// worker calls in ascending order of i.
 template <class Place, class Put>
 struct expand_tiles {
   static constexpr int threads = 256;
@@ -164,12 +176,13 @@ struct expand_tiles {
       parts.edge[e] = last_at_or_before(std::uint64_t{0}, lists, offsets, first + e * (n - 1));
     });
     team.sync();
+    decltype(auto) call = worker_of(put);
     const std::uint64_t low = parts.edge[0], high = parts.edge[1] + 1;
     if constexpr (Team::size == 1) {
       std::uint64_t list = low;
       for (std::uint64_t i = first; i < first + n; ++i) {
         while (offsets[list + 1] <= i) ++list;
-        put(i, list, i - offsets[list]);
+        call(i, list, i - offsets[list]);
       }
     } else if (high - low <= tile) {
       const auto count = static_cast<std::uint32_t>(high - low);
@@ -180,12 +193,12 @@ struct expand_tiles {
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
         const std::uint32_t l = last_at_or_before(0u, count, parts.start, i);
-        put(first + i, low + l, i - parts.start[l] + (l == 0 ? skipped : 0));
+        call(first + i, low + l, i - parts.start[l] + (l == 0 ? skipped : 0));
       });
     } else {
       for_each_of(team, n, [&](std::uint32_t i) {
         const std::uint64_t list = last_at_or_before(low, high, offsets, first + i);
-        put(first + i, list, first + i - offsets[list]);
+        call(first + i, list, first + i - offsets[list]);
       });
     }
   }

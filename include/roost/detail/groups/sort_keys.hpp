@@ -42,12 +42,13 @@ struct in_order_with {
   }
 };
 
-/// Sorts keys, stably, and their numbers, which may be of type none. Asynchronous on cuda.
+/// Sorts keys, stably, and their numbers, which may be of type none. Keys must be equal but for so many low
+/// bits. Asynchronous on cuda.
 template <class Place, class Keys, class Numbers>
-auto sort_keys(const Place& place, const Keys& keys, const Numbers& numbers) {
-  using Key = element_of<Keys>;
-  return sorted_keys<Key, element_of<Numbers>, Place>{
-      sort_pairs(place, in_order_with<Keys, Numbers>{keys, numbers}, 8 * sizeof(Key))};
+auto sort_keys(const Place& place, const Keys& keys, const Numbers& numbers,
+               std::uint32_t bits = 8 * sizeof(element_of<Keys>)) {
+  return sorted_keys<element_of<Keys>, element_of<Numbers>, Place>{
+      sort_pairs(place, in_order_with<Keys, Numbers>{keys, numbers}, bits)};
 }
 
 #if defined(ROOST_SORT_BY_CUB) && defined(__CUDACC__)
@@ -82,10 +83,11 @@ class stored_elements {
 };
 
 template <class Keys, class Numbers>
-auto sort_keys(const cuda& place, const Keys& keys, const Numbers& numbers) {
+auto sort_keys(const cuda& place, const Keys& keys, const Numbers& numbers,
+               std::uint32_t low_bits = 8 * sizeof(element_of<Keys>)) {
   using Key = element_of<Keys>;
   using Number = element_of<Numbers>;
-  constexpr int bits = 8 * sizeof(Key);
+  const int bits = static_cast<int>(low_bits);
   const std::size_t n = keys.size();
   const device_guard guard(place.device());
   sorted_keys<Key, Number, cuda> result;

@@ -1,0 +1,84 @@
+#pragma once
+
+// As-of joins: see roost/ordered/asof_join.hpp.
+
+#include "roost/ordered/asof_join.hpp"
+#include "roost/ordered/detail/two_sides.hpp"
+
+namespace roost::detail {
+
+/// Finds the right row of a left one.
+template <class Time, class Row>
+struct find_asof {
+  using kind = order_word<Time>;
+  using word = typename kind::word;
+
+  two_sides_view<word> all;
+  asof_options<Time> options;
+  Row* results;
+  std::uint64_t last = 0;  // where the last search ended
+
+  /// The right row at a position, if its time is near enough to t.
+  ROOST_FN Row near_row(std::uint64_t at, word t) const {
+    const word other = all.time(at);
+    return kind::between(larger(other, t), smaller(other, t)) <= options.tolerance
+               ? static_cast<Row>(all.rows[at].row)
+               : no_row<Row>;
+  }
+
+  ROOST_FN find_asof worker() const { return *this; }
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
+    const std::uint64_t first = all.offsets[group], end = all.begins_of_left[group];
+    if (i < end) return;
+    const word t = all.time(i);
+    constexpr std::uint64_t none = ~std::uint64_t{0};
+    std::uint64_t before = none, after = none;
+    if (options.direction != asof_direction::forward) {
+      last = all.search(group, t, options.allow_exact, last);
+      if (last != first) before = last - 1;
+    }
+    if (options.direction != asof_direction::backward) {
+      last = all.search(group, t, !options.allow_exact, last);
+      if (last != end) after = last;
+    }
+    std::uint64_t found = before;
+    if (before == none ||
+        (after != none && kind::between(all.time(after), t) < kind::between(t, all.time(before))))
+      found = after;
+    results[all.rows[i].row - all.rights] = found == none ? no_row<Row> : near_row(found, t);
+  }
+};
+
+}  // namespace roost::detail
+
+namespace roost {
+
+template <class Row, detail::place_comes_first Place, class LeftKeys, class LeftTimes, class RightKeys,
+          class RightTimes>
+array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const LeftTimes& left_times,
+                            const RightKeys& right_keys, const RightTimes& right_times,
+                            const asof_options<detail::element_of<LeftTimes>>& options) {
+  using time = detail::element_of<LeftTimes>;
+  static_assert(std::is_same_v<time, detail::element_of<RightTimes>>,
+                "both sides of a join need times of the same type");
+  static_assert(std::is_unsigned_v<Row>, "rows are numbered by unsigned integers");
+  constexpr const char* where = "roost::asof_join";
+  const auto left = detail::zip_checked(left_keys, left_times, where);
+  const auto right = detail::zip_checked(right_keys, right_times, where);
+  const std::size_t n = left.size();
+  if (right.size() > no_row<Row>) {
+    detail::raise<invalid_argument>({where, ": ", right.size(), " rows cannot be numbered by ", sizeof(Row),
+                                     " bytes; give a larger type"});
+  }
+  if constexpr (std::is_floating_point_v<time>) {
+    if (!(options.tolerance >= 0))
+      detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
+  }
+  array<Row, Place> results(place, n);
+  const auto all = detail::group_two_sides(place, left, right, where);
+  all.for_each(place, detail::find_asof<time, Row>{all.view, options, results.data()});
+  place.synchronize();
+  return results;
+}
+
+}  // namespace roost

@@ -1,0 +1,222 @@
+#pragma once
+
+// Rolling windows: see roost/ordered/rolling.hpp.
+
+#include "roost/ordered/detail/running.hpp"
+#include "roost/ordered/detail/two_sides.hpp"
+#include "roost/ordered/rolling.hpp"
+
+namespace roost::detail {
+
+/// Writes the windows that find(i, group, k) returns for the rows of groups.
+template <class Find>
+struct write_windows {
+  Find find;  // of each worker, which may keep what it found last
+  row_window* windows;
+  std::uint32_t* longest;
+
+  ROOST_FN write_windows worker() const { return *this; }
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) {
+    const row_window window = find(i, group, k);
+    windows[i] = window;
+    fetch_max(*longest, window.end - window.first);
+  }
+};
+
+template <class Place, class Find>
+row_windows<Place> windows_of(const Place& place, const grouped_rows<Place>& all, const Find& find) {
+  row_windows<Place> result{array<row_window, Place>(place, all.size())};
+  auto longest = zeros<std::uint32_t>(place, 1);
+  for_each_grouped(place, all, write_windows<Find>{find, result.windows.data(), longest.data()});
+  result.longest = read_one(place, longest.data());
+  return result;
+}
+
+struct find_by_rows {
+  const std::uint64_t* offsets;
+  rows_around rows;
+  ROOST_FN row_window operator()(std::uint64_t, std::uint64_t group, std::uint64_t k) const {
+    const std::uint64_t begin = offsets[group];
+    const auto size = static_cast<std::int64_t>(offsets[group + 1] - begin);
+    const auto within = [&](std::int64_t from) {  // position k + from of the group
+      const auto at = static_cast<std::int64_t>(k);
+      return static_cast<std::uint64_t>(from < -at ? 0 : from > size - at ? size : at + from);
+    };
+    const std::uint64_t first = within(rows.first);
+    const std::uint64_t end = larger(first, within(rows.last == INT64_MAX ? rows.last : rows.last + 1));
+    return {static_cast<std::uint32_t>(begin + first), static_cast<std::uint32_t>(begin + end)};
+  }
+};
+
+template <class Time>
+struct find_by_time {
+  using kind = order_word<Time>;
+  using word = typename kind::word;
+  const std::uint64_t* offsets;
+  const word* times;  // by position
+  time_around<Time> span;
+  bool left, right;                  // whether these ends are included
+  std::uint64_t first = 0, end = 0;  // where the last searches ended
+
+  ROOST_FN row_window operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
+    const std::uint64_t begin = offsets[group], stop = offsets[group + 1];
+    const word t = times[i];
+    first = search_from(begin, stop, first, [&](std::uint64_t p) {
+      if (times[p] > t) return false;
+      const auto apart = kind::between(t, times[p]);
+      return !(left ? apart <= span.before : apart < span.before);
+    });
+    end = search_from(begin, stop, end, [&](std::uint64_t p) {
+      if (times[p] < t) return true;
+      const auto apart = kind::between(times[p], t);
+      return right ? apart <= span.after : apart < span.after;
+    });
+    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(larger(first, end))};
+  }
+};
+
+/// The words of times, by position. Throws invalid_argument if they are not ascending in each group.
+template <class Place, class Times>
+auto times_in_order(const Place& place, const grouped_rows<Place>& all, const Times& times,
+                    const char* where) {
+  expect_in_order(place, all, times, where);
+  return array_of(place, all.size(), word_of_row<Times>{order_word_at<Times>{times}, all.rows().data()});
+}
+
+struct write_window_size {
+  const std::uint32_t* rows;
+  const row_window* windows;
+  std::uint32_t* results;
+  ROOST_FN void operator()(std::size_t i) const { results[rows[i]] = windows[i].end - windows[i].first; }
+};
+
+struct write_window_end {
+  const std::uint32_t* rows;
+  const row_window* windows;
+  bool last;
+  std::uint32_t* results;
+  ROOST_FN void operator()(std::size_t i) const {
+    const row_window window = windows[i];
+    results[rows[i]] =
+        window.first == window.end ? no_row<std::uint32_t> : rows[last ? window.end - 1 : window.first];
+  }
+};
+
+/// Combines the values of the window of a row.
+template <class T, class F>
+struct combine_window {
+  level_views<T> levels;
+  const std::uint32_t* rows;
+  const row_window* windows;
+  F f;
+  T missing;
+  T* results;
+
+  /// Elements [first, end) of a level, one after the other.
+  ROOST_FN T in_turn(const T* elements, std::uint64_t first, std::uint64_t end) const {
+    T result = elements[first];
+    for (std::uint64_t e = first + 1; e < end; ++e) result = f(result, elements[e]);
+    return result;
+  }
+
+  ROOST_FN T combined(std::uint64_t group, std::uint64_t first, std::uint64_t end) const {
+    T before = levels.suffixes[0][first], after = levels.prefixes[0][end - 1];
+    std::uint64_t begin = levels.offsets[0][group];
+    first -= begin;
+    end -= begin;
+    for (int level = 1;; ++level) {  // blocks [first, end) of the level below lie between
+      first = first / block_size + 1;
+      end = (end - 1) / block_size;
+      if (first >= end) break;
+      begin = levels.offsets[level][group];
+      if (end - first <= block_size) {
+        before = f(before, in_turn(levels.elements[level], begin + first, begin + end));
+        break;
+      }
+      before = f(before, levels.suffixes[level][begin + first]);
+      after = f(levels.prefixes[level][begin + end - 1], after);
+    }
+    return f(before, after);
+  }
+
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) const {
+    const row_window window = windows[i];
+    const std::uint32_t size = window.end - window.first;
+    results[rows[i]] = size == 0            ? missing
+                       : size <= block_size ? in_turn(levels.elements[0], window.first, window.end)
+                                            : combined(group, window.first, window.end);
+  }
+};
+
+}  // namespace roost::detail
+
+namespace roost {
+
+template <class Place>
+row_windows<Place> windows_by_rows(const Place& place, const grouped_rows<Place>& all,
+                                   const rows_around& rows) {
+  return detail::windows_of(place, all, detail::find_by_rows{all.offsets().data(), rows});
+}
+
+template <class Place, class Times>
+row_windows<Place> windows_by_time(const Place& place, const grouped_rows<Place>& all, const Times& times,
+                                   const time_around<detail::element_of<Times>>& span) {
+  using time = detail::element_of<Times>;
+  constexpr const char* where = "roost::windows_by_time";
+  if constexpr (std::is_floating_point_v<time>) {
+    if (!(span.before >= 0 && span.after >= 0))
+      detail::raise<invalid_argument>({where, ": a distance below 0, or NaN; give 0 or more"});
+  }
+  const auto words = detail::times_in_order(place, all, detail::as_sequence(times), where);
+  const bool both = span.closed == window_closed::both;
+  return detail::windows_of(place, all,
+                            detail::find_by_time<time>{all.offsets().data(), words.data(), span,
+                                                       both || span.closed == window_closed::left,
+                                                       both || span.closed == window_closed::right});
+}
+
+template <class Place>
+array<std::uint32_t, Place> window_sizes(const Place& place, const grouped_rows<Place>& all,
+                                         const row_windows<Place>& windows) {
+  auto sizes = detail::zeros<std::uint32_t>(place, all.batch_size());
+  place.for_each(all.size(),
+                 detail::write_window_size{all.rows().data(), windows.windows.data(), sizes.data()});
+  return sizes;
+}
+
+template <class Place>
+array<std::uint32_t, Place> window_ends(const Place& place, const grouped_rows<Place>& all,
+                                        const row_windows<Place>& windows, bool last) {
+  auto ends = detail::results_of_rows<std::uint32_t>(place, all);
+  place.for_each(all.size(),
+                 detail::write_window_end{all.rows().data(), windows.windows.data(), last, ends.data()});
+  return ends;
+}
+
+template <class Place, class Values, class F>
+auto combine_windows(const Place& place, const grouped_rows<Place>& all, const row_windows<Place>& windows,
+                     const Values& values, const F& f, const detail::element_of<Values>& missing) {
+  using T = detail::element_of<Values>;
+  const auto sequence = detail::as_sequence(values);
+  detail::check_value_count(sequence.size(), all.batch_size(), "roost::combine_windows");
+  array<T, Place> results(place, all.batch_size());
+  if (all.size() == 0) return results;
+  const detail::values_of_rows<detail::sequence_of<Values>> source{
+      sequence, all.rows().data(), all.offsets().data(), {false}};
+  detail::scanned_levels<T, Place> scanned;
+  if (windows.longest > detail::block_size) {
+    scanned = detail::scan_levels<T>(place, all, source, f, true);
+  } else {
+    auto& elements = scanned.memory.emplace_back(place, all.size());
+    const detail::value_at_row<detail::sequence_of<Values>> each{sequence, all.rows().data()};
+    detail::write_numbers(place, all.size(), detail::element<decltype(each)>{each}, elements.data());
+    scanned.view.elements[0] = elements.data();
+  }
+  detail::for_each_grouped(place, all,
+                           detail::combine_window<T, F>{scanned.view, all.rows().data(),
+                                                        windows.windows.data(), f, missing, results.data()});
+  place.synchronize();
+  return results;
+}
+
+}  // namespace roost
