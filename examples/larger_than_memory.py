@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 import roost
 
@@ -41,7 +41,7 @@ def first_of_each(source, target, keys, **device):
         with parquet.ParquetWriter(target, file.schema_arrow) as made:
             row = 0
             for batch in file.iter_batches():
-                stays = pa.compute.invert(again.slice(row, len(batch)))
+                stays = pc.invert(again.slice(row, len(batch)))
                 made.write_batch(batch.filter(stays))
                 row += len(batch)
 
@@ -49,9 +49,9 @@ def first_of_each(source, target, keys, **device):
 with tempfile.TemporaryDirectory() as folder:
     visits = pa.table(
         {
-            "shop": customers % 50,
+            "shop": pa.array(customers % 50),
             "day": pa.array(customers // 50).cast(pa.string()),
-            "sum": amounts,
+            "sum": pa.array(amounts),
         }
     )
     parquet.write_table(visits, f"{folder}/all.parquet", row_group_size=30_000)

@@ -71,12 +71,16 @@ def _stream(index):
     return _gpu.module().place_with_own_stream(index)
 
 
+def _home(index):
+    """The module, and its place, of a GPU; None: simulated."""
+    return (_host, _host.Place()) if index is None else (_gpu.module(), _stream(index))
+
+
 @functools.lru_cache(8)
 def _place(index, limit, threads):
-    """A place, which keeps its pinned memory for the next call. `index`: of the GPU; None: simulated."""
-    if index is None:
-        return _host.OutOfCore(_host.Place(), threads, limit)
-    return _gpu.module().OutOfCore(_stream(index), threads, limit)
+    """A place, which keeps its pinned memory for the next call."""
+    module, home = _home(index)
+    return module.OutOfCore(home, threads, limit)
 
 
 def trim():
@@ -117,11 +121,10 @@ class Way:
             )
 
     def _place(self):
-        try:
-            return _place(self._index, self._bytes, _host.threads())
-        except ValueError as error:
-            advice = str(error).partition("; ")[2]
-            raise ValueError(f"{self.what}: limit={self._limit!r}; {advice} bytes") from None
+        module, home = _home(self._index)
+        if self._bytes < (least := module.device_bytes_least(home)):
+            raise ValueError(f"{self.what}: limit={self._limit!r}; give at least {least} bytes")
+        return _place(self._index, self._bytes, _host.threads())
 
     def takes(self, rows):
         """Whether a call for so many rows goes this way."""
@@ -134,7 +137,7 @@ class Way:
 
     def call(self, name, *arguments):
         """Calls a function of the module for words."""
-        module = _host if self._index is None else _gpu.module()
+        module, _ = _home(self._index)
         line = _Line(self.what) if self._shows else None
         before = module.watch(line or self._progress)
         try:

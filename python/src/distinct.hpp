@@ -45,6 +45,15 @@ struct skip_number {
   }
 };
 
+/// What unique_all returns.
+template <class Place, class Key>
+auto distinct_keys(const Place& place, std::span<const Key> keys, const unique_options& wanted) {
+  return unique_all(place, keys, wanted);
+}
+template <class Device, class Key>
+unique_keys<Key, host> distinct_keys(const out_of_core<Device>& place, std::span<const Key> keys,
+                                     const unique_options& wanted);
+
 /// Removes a key, which then has no number.
 template <class Key, class Place>
 void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missing) {
@@ -126,7 +135,7 @@ nb::tuple unique(const call_place<Place>& at, const column& keys, bool in_order,
                                   : index_order::any;
     const unique_options wanted{order, first, inverse, counts};
     auto all = without_gil(at, [&](const Place& place) {
-      auto result = unique_all(place, all_keys, wanted);
+      auto result = distinct_keys(place, all_keys, wanted);
       if constexpr (sizeof(Key) <= 8) {
         if (sorted) put_in_order(home_of(place), result, *sorted);
       }
@@ -166,7 +175,7 @@ void duplicated(const call_place<Place>& at, const column& keys, bool keep_first
     const auto again = span_of<bool>(results, keys.rows);
     without_gil(at, [&](const Place& place) {
       using enum index_order;
-      const auto all = unique_all(
+      const auto all = distinct_keys(
           place, all_keys, {keep_first ? first_occurrence : any, keep_first, !keep_first, !keep_first});
       const auto& home = home_of(place);
       if (keep_first) {

@@ -1,5 +1,6 @@
 #include "roost/out_of_core/out_of_core.hpp"
 
+#include <cstring>
 #include <string_view>
 
 #include "bind.hpp"
@@ -7,8 +8,9 @@
 #include "grouping.hpp"
 
 // Columns in host memory that go through a device. The functions have the names and the arguments of those
-// that work at a place. nvcc takes a minute for each type that is grouped or joined: rows have numbers of 4
-// bytes, groups are those of numbers, and values are words of 8 bytes.
+// that work at a place. nvcc takes a minute or two for each type that is grouped or joined: keys have 8 or 32
+// bytes on the device, rows have numbers of 4 bytes, groups are those of numbers, and values are words of 8
+// bytes.
 
 namespace roost::python {
 
@@ -35,7 +37,7 @@ class call_place<out_of_core<Device>> {
 
  private:
   static std::size_t pinned(std::size_t device_bytes) {
-    return std::clamp(device_bytes / 16, std::size_t{64} << 10, std::size_t{64} << 20);
+    return std::clamp(device_bytes / 16, std::size_t{64} << 10, std::size_t{512} << 20);
   }
 
   out_of_core<Device> place_;
@@ -65,6 +67,53 @@ auto without_gil(const call_place<out_of_core<Device>>& at, const F& f) {
   }
 }
 
+/// A key with zeros behind it.
+template <class Wide, class Key>
+struct widened_key {
+  const Key* keys;
+  ROOST_FN Wide operator()(std::size_t i) const {
+    if constexpr (std::is_integral_v<Key>) {
+      return keys[i];
+    } else {
+      Wide wide{};
+      std::memcpy(&wide, keys + i, sizeof(Key));
+      return wide;
+    }
+  }
+};
+
+/// Keys as the device has them.
+template <class Key>
+auto as_wide(std::span<const Key> keys) {
+  using wide = typename type_of_bytes<sizeof(Key) <= 8 ? 8 : 32>::type;
+  if constexpr (std::is_same_v<Key, wide>) {
+    return keys;
+  } else {
+    return computed(keys.size(), widened_key<wide, Key>{keys.data()});
+  }
+}
+
+template <class Device, class Key>
+unique_keys<Key, host> distinct_keys(const out_of_core<Device>& place, std::span<const Key> keys,
+                                     const unique_options& wanted) {
+  auto all = unique_all(place, as_wide(keys), wanted);
+  if constexpr (std::is_same_v<decltype(all), unique_keys<Key, host>>) {
+    return all;
+  } else {
+    unique_keys<Key, host> result;
+    const auto& wide = all.keys;
+    result.keys = detail::array_of(place.cpu(), wide.size(), [&](std::size_t i) {
+      Key key;
+      std::memcpy(&key, &wide[i], sizeof(Key));  // the first bytes of a word are its least ones
+      return key;
+    });
+    result.first = std::move(all.first);
+    result.inverse = std::move(all.inverse);
+    result.counts = std::move(all.counts);
+    return result;
+  }
+}
+
 namespace {
 
 struct mark_row {
@@ -77,7 +126,7 @@ template <class Device>
 nb::tuple join_there(const call_place<out_of_core<Device>>& at, const column& left, const column& right,
                      const char* how, bool wide) {
   return with_keys(left, [&]<class Key>(Key) {
-    const auto a = span_of<Key>(left), b = span_of<Key>(right);
+    const auto a = as_wide(span_of<Key>(left)), b = as_wide(span_of<Key>(right));
     const std::string_view kind = how;
     const call_place<host> home;
     if (kind == "semi" || kind == "anti") {
@@ -98,7 +147,7 @@ template <class Device>
 void isin_there(const call_place<out_of_core<Device>>& at, const column& left, const column& right,
                 const column& results) {
   with_keys(left, [&]<class Key>(Key) {
-    const auto a = span_of<Key>(left), b = span_of<Key>(right);
+    const auto a = as_wide(span_of<Key>(left)), b = as_wide(span_of<Key>(right));
     const auto found = span_of<bool>(results, a.size());
     without_gil(at, [&](const auto& place) {
       const auto rows = semi_join(place, a, b);
@@ -121,6 +170,12 @@ struct combine_in_order {
   }
 };
 
+template <class Load>
+struct wide_word {
+  Load load;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return load(i); }
+};
+
 /// Groups whose values are combined on a device.
 template <class Device>
 class grouping_there final : public grouping_of_numbers {
@@ -138,8 +193,7 @@ class grouping_there final : public grouping_of_numbers {
     return combined(load, combine_in_order{load.words.how == reduction::product, load.words.floats(), false});
   }
   std::optional<array<std::uint32_t, host>> elsewhere(const load_word<std::uint32_t>& load) override {
-    const auto words =
-        combined([=](std::size_t i) { return std::uint64_t{load(i)}; }, combine_in_order{false, true, true});
+    const auto words = combined(load, combine_in_order{false, true, true});
     array<std::uint32_t, host> results(place_.cpu(), words.size());
     std::ranges::copy(words.span(), results.data());
     return results;
@@ -147,7 +201,7 @@ class grouping_there final : public grouping_of_numbers {
 
   template <class Load, class F>
   array<std::uint64_t, host> combined(const Load& load, const F& f) const {
-    const computed words(n_, [=](std::size_t i) -> std::uint64_t { return load(i); });
+    const computed words(n_, wide_word<Load>{load});
     return on_device(place_.device(),
                      [&] { return std::move(group_by(place_, group_of_row_, words, f).values); });
   }
@@ -169,6 +223,8 @@ nb::tuple reduce_there(const call_place<out_of_core<Device>>& at, const column& 
 template <class Device>
 void bind_out_of_core(nb::module_& m) {
   using place = out_of_core<Device>;
+  m.def("device_bytes_least",
+        [](const call_place<Device>& at) { return place::device_bytes_least(at.get()); });
   nb::class_<call_place<place>>(m, "OutOfCore").def(nb::init<const call_place<Device>&, int, std::size_t>());
   m.def("unique", &unique<place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg().none(), nb::arg().none());
