@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -517,7 +518,12 @@ class rows_in_order {
  public:
   /// `all`: rows that no run has get an element, too.
   rows_in_order(const host& cpu, std::span<const Run> runs, std::size_t n, bool all)
-      : cpu_(cpu), runs_(runs), n_(n), all_(all), tiles_(ceil_div(n, tile)) {
+      : cpu_(cpu),
+        runs_(runs),
+        n_(n),
+        all_(all),
+        tile_(std::clamp(std::bit_floor(n >> 10), few, std::size_t{1} << 18)),
+        tiles_(ceil_div(n, tile_)) {
     is_sorted_ = !all;
     for (std::size_t r = 1; r < runs.size(); ++r)
       is_sorted_ = is_sorted_ && runs[r - 1].row(runs[r - 1].size() - 1) <= runs[r].row(0);
@@ -546,6 +552,14 @@ class rows_in_order {
     cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
       std::uint64_t position = begins_[t];
       each_few(t, scratch, [&](std::size_t first_row, std::span<std::uint64_t> next, const auto& pieces) {
+        if (static_cast<std::size_t>(std::count(next.begin(), next.end(), 1)) == next.size()) {  // is faster
+          for (std::size_t row = 0; row < next.size(); ++row) at_row(position + row, first_row + row);
+          for_each_element(pieces, [&](const Run& run, std::size_t i) {
+            put(position + (run.row(i) - first_row), run, i);
+          });
+          position += next.size();
+          return;
+        }
         for (std::size_t row = 0; row < next.size(); ++row) {
           const std::uint64_t elements = std::exchange(next[row], position);
           for (std::uint64_t i = 0; i < elements; ++i) at_row(position++, first_row + row);
@@ -554,17 +568,14 @@ class rows_in_order {
             none(position++);
           }
         }
-        for (const piece& p : pieces) {
-          const Run run = runs_[p.run];
-          for (std::size_t i = p.first; i < p.middle; ++i) put(next[run.row(i) - first_row]++, run, i);
-        }
+        for_each_element(pieces,
+                         [&](const Run& run, std::size_t i) { put(next[run.row(i) - first_row]++, run, i); });
       });
     });
   }
 
  private:
-  static constexpr std::size_t tile = std::size_t{1} << 16;  // rows
-  static constexpr std::size_t few = std::size_t{1} << 12;   // rows, whose counts fit in the first cache
+  static constexpr std::size_t few = std::size_t{1} << 12;  // rows, whose counts fit in the first cache
   static constexpr std::size_t scratch_bytes = few * sizeof(std::uint64_t);
 
   /// Elements of a run whose rows are in one tile; those up to `middle` are in the next few rows.
@@ -576,7 +587,7 @@ class rows_in_order {
   template <class Body>
   void each_few(std::size_t t, std::byte* scratch, const Body& body) const {
     std::vector<piece> pieces = tiles_[t];
-    for (std::size_t row = t * tile, end = smaller(n_, row + tile); row < end; row += few) {
+    for (std::size_t row = t * tile_, end = smaller(n_, row + tile_); row < end; row += few) {
       const std::span next(reinterpret_cast<std::uint64_t*>(scratch), smaller(few, end - row));
       std::fill(next.begin(), next.end(), 0);
       for (piece& p : pieces) {
@@ -590,12 +601,20 @@ class rows_in_order {
     }
   }
 
+  template <class Body>
+  void for_each_element(const std::vector<piece>& pieces, const Body& body) const {
+    for (const piece& p : pieces) {
+      const Run run = runs_[p.run];
+      for (std::size_t i = p.first; i < p.middle; ++i) body(run, i);
+    }
+  }
+
   void cut() {
     std::vector<std::vector<piece>> of_runs(runs_.size());
     cpu_.launch(runs_.size(), 0, [&](const auto&, std::size_t r, std::byte*) {
       const Run& run = runs_[r];
       for (std::size_t first = 0; first < run.size();) {
-        const std::size_t next_tile = (run.row(first) / tile + 1) * tile;
+        const std::size_t next_tile = (run.row(first) / tile_ + 1) * tile_;
         std::size_t end = run.size(), before = first;  // run.row(before) is in the tile
         for (std::size_t step = 1; before + step < end; step *= 2) {
           if (run.row(before + step) >= next_tile) {
@@ -610,7 +629,7 @@ class rows_in_order {
       }
     });
     for (const auto& pieces : of_runs)
-      for (const piece& p : pieces) tiles_[runs_[p.run].row(p.first) / tile].push_back(p);
+      for (const piece& p : pieces) tiles_[runs_[p.run].row(p.first) / tile_].push_back(p);
     begins_.resize(tiles_.size());
     cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
       for (const piece& p : tiles_[t]) begins_[t] += p.end - p.first;
@@ -626,6 +645,7 @@ class rows_in_order {
   std::span<const Run> runs_;
   std::size_t n_;
   bool all_, is_sorted_;
+  std::size_t tile_;  // rows
   std::vector<std::vector<piece>> tiles_;
   std::vector<std::uint64_t> begins_;  // of tiles, or of runs
   std::size_t size_ = 0;

@@ -210,10 +210,14 @@ class pinned_blocks {
       return *this;
     }
     ~block() {
-      if (from_ != nullptr) from_->give_back(pinned_);
+      if (pinned_ != nullptr) {
+        from_->give_back(pinned_);
+      } else if (from_ != nullptr) {
+        from_->ordinary_bytes_ -= ordinary_.size();
+      }
     }
-    std::byte* data() { return from_ != nullptr ? pinned_ : ordinary_.data(); }
-    const std::byte* data() const { return from_ != nullptr ? pinned_ : ordinary_.data(); }
+    std::byte* data() { return pinned_ != nullptr ? pinned_ : ordinary_.data(); }
+    const std::byte* data() const { return pinned_ != nullptr ? pinned_ : ordinary_.data(); }
 
    private:
     friend class pinned_blocks;
@@ -225,11 +229,12 @@ class pinned_blocks {
   block take(std::size_t bytes) {
     block result;
     if (bytes >= block_bytes_ / 4) result.pinned_ = pinned_memory();
-    if (result.pinned_ != nullptr) {
-      result.from_ = this;
-    } else {
+    if (result.pinned_ == nullptr) {
+      expect_room(bytes);
       result.ordinary_ = array<std::byte, host>(cpu_, bytes);
+      ordinary_bytes_ += bytes;
     }
+    result.from_ = this;
     return result;
   }
 
@@ -252,12 +257,19 @@ class pinned_blocks {
     const std::lock_guard hold(lock_);
     free_.push_back(memory);
   }
+  /// Throws out_of_memory where what waits would leave the host less than a GiB: the system grants a block,
+  /// and would end the process when it is written. Looks at each 256 MiB.
+  void expect_room(std::size_t bytes) const {
+    const std::size_t before = ordinary_bytes_;
+    if ((before + bytes) >> 28 != before >> 28) cpu_.expect_room(std::size_t{1} << 30);
+  }
 
   host cpu_;
   std::size_t block_bytes_, most_;
   std::mutex lock_;
   std::vector<typename pinned<Device>::memory> all_;
   std::vector<std::byte*> free_;
+  std::atomic<std::size_t> ordinary_bytes_ = 0;
 };
 
 /// Elements that wait in host memory, in blocks.
