@@ -36,17 +36,17 @@
 //
 // Order. A stable partition and pieces in order keep the rows of a key in input order, so values are combined
 // as in memory. Results are runs that ascend by row: of the left side, or the first of a group. The host
-// merges them, tile after tile of rows, by counting (rows_in_order). Which worker did a piece shows nowhere.
+// merges them, tile after tile of rows, by counting (merged_runs). Which worker did a piece shows nowhere.
 
 namespace roost::detail {
 
 inline std::size_t scratch_reserve(const cuda&) { return std::size_t{22} << 20; }
 
 /// Makes a device the current one of this thread, as long as the result lives.
-struct no_guard {};
-inline no_guard current_device(const host&) { return {}; }
+struct no_device_guard {};
+inline no_device_guard current_device_guard(const host&) { return {}; }
 #if defined(__CUDACC__)
-inline device_guard current_device(const cuda& device) { return device_guard(device.device()); }
+inline device_guard current_device_guard(const cuda& device) { return device_guard(device.device()); }
 #endif
 
 /// What one thread of a call works with.
@@ -259,7 +259,7 @@ class out_of_core_call {
     };
     const auto run = [&](worker& mine) {
       try {
-        [[maybe_unused]] const auto guard = current_device(mine.device());
+        [[maybe_unused]] const auto guard = current_device_guard(mine.device());
         stop_of_worker = &stop;
         const calls_between_pieces ends(end_if_stopped);
         for (std::size_t i; !stop && (i = next++) < n;) work(mine, i);
@@ -514,10 +514,10 @@ class waiting_parts {
 /// Where the elements of runs go that are sorted by row: first by row, then by run. `Run` has size(), and
 /// row(i), which ascends. Rows are below n.
 template <class Run>
-class rows_in_order {
+class merged_runs {
  public:
   /// `all`: rows that no run has get an element, too.
-  rows_in_order(const host& cpu, std::span<const Run> runs, std::size_t n, bool all)
+  merged_runs(const host& cpu, std::span<const Run> runs, std::size_t n, bool all)
       : cpu_(cpu),
         runs_(runs),
         n_(n),

@@ -74,7 +74,7 @@ struct count_of_item {
   ROOST_FN auto operator[](std::size_t i) const { return items[order[i]].value.count; }
 };
 template <class Item>
-struct row_of_item {
+struct first_row_of_item {
   const Item* items;
   const std::uint32_t* order;
   ROOST_FN auto operator[](std::size_t i) const { return items[order[i]].value.row; }
@@ -344,7 +344,8 @@ class out_of_core_groups {
     columns<Device> result;
     if constexpr (Wait::combines) {
       result.rows = array<Row, Device>(device, n);
-      reduce_lists(device, row_of_item<item>{from, order}, offsets, minimum(), result.rows.data(), nullptr);
+      reduce_lists(device, first_row_of_item<item>{from, order}, offsets, minimum(), result.rows.data(),
+                   nullptr);
       result.counts = array<Row, Device>(device, n);
       reduce_lists(device, count_of_item<item>{from, order}, offsets, plus(), result.counts.data(), nullptr);
     } else {
@@ -447,7 +448,7 @@ class out_of_core_groups {
     std::vector<run_of_groups<group_item>> runs;
     for (const auto& some : groups_)
       for (std::size_t b = 0; b < some.blocks(); ++b) runs.push_back({some[b]});
-    const rows_in_order<run_of_groups<group_item>> order(cpu, runs, n, false);
+    const merged_runs<run_of_groups<group_item>> order(cpu, runs, n, false);
     const std::size_t size = order.size();
     columns<host> result;
     result.keys = array<Key, host>(cpu, size);

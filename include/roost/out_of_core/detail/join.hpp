@@ -95,7 +95,7 @@ class out_of_core_join {
     std::vector<run_of_pairs<Row>> runs;
     for (const found_pairs& some : found)
       for (std::size_t b = 0; b < some.left.blocks(); ++b) runs.push_back({some.left[b], some.right[b]});
-    const rows_in_order<run_of_pairs<Row>> order(call_.cpu(), runs, left_.size(), !has_all_rows);
+    const merged_runs<run_of_pairs<Row>> order(call_.cpu(), runs, left_.size(), !has_all_rows);
     joined_rows<Row, host> result{{call_.cpu(), order.size()}, {call_.cpu(), order.size()}};
     order.each([&](std::size_t at, std::size_t row) { result.left[at] = static_cast<Row>(row); },
                [&](std::size_t at, const auto& run, std::size_t i) { result.right[at] = run.right[i]; },
@@ -114,7 +114,7 @@ class out_of_core_join {
     std::vector<run_of_rows<Row>> runs;
     for (const found_rows& some : found)
       for (std::size_t b = 0; b < some.blocks(); ++b) runs.push_back({some[b]});
-    rows_in_order<run_of_rows<Row>>(call_.cpu(), runs, left_.size(), false)
+    merged_runs<run_of_rows<Row>>(call_.cpu(), runs, left_.size(), false)
         .each([](std::size_t, std::size_t) {},
               [&](std::size_t, const auto& run, std::size_t i) { result[run.rows[i]] = true; },
               [](std::size_t) {});
