@@ -281,7 +281,7 @@ struct reduce_pieces {
 
 /// What is reduced, and where to.
 template <class Value>
-struct grouped_rows {
+struct rows_to_reduce {
   grouped_view sorted;
   std::size_t n;
   bool ascends;       // whether groups do: then few rows of many groups take no memory for each group
@@ -292,7 +292,7 @@ struct grouped_rows {
 
 /// Reduces rows level by level.
 template <int Width, class Place, class Value>
-void reduce_levels(const Place& place, const grouped_rows<Value>& all, const reduction_options& options) {
+void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const reduction_options& options) {
   using Sum = sum_type<Value>;
   const std::size_t groups = all.out.size() / all.width, n = all.n, width = all.width;
   array<row_run, Place> known(place, all.ascends && groups > n ? 0 : groups);
@@ -338,7 +338,7 @@ void reduce_levels(const Place& place, const grouped_rows<Value>& all, const red
 
 /// The same with several numbers at a time where that is possible.
 template <class Place, class Value>
-void reduce_grouped(const Place& place, const grouped_rows<Value>& all, const reduction_options& options) {
+void reduce_grouped(const Place& place, const rows_to_reduce<Value>& all, const reduction_options& options) {
   const auto reduce = [&](auto w) { reduce_levels<w()>(place, all, options); };
   by_width(all.width, reduce, all.rows, static_cast<const Value*>(all.out.data()));
 }
@@ -366,12 +366,12 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
                                        with_numbers ? rows.data() : nullptr, sizeof(Value) == 2};
   const auto sorted = detail::sort_ids(place, n, group);
   detail::reduce_grouped(place,
-                         detail::grouped_rows<Value>{.sorted = sorted.view(),
-                                                     .n = n,
-                                                     .ascends = true,
-                                                     .rows = with_numbers ? nullptr : rows.data(),
-                                                     .width = width,
-                                                     .out = out},
+                         detail::rows_to_reduce<Value>{.sorted = sorted.view(),
+                                                       .n = n,
+                                                       .ascends = true,
+                                                       .rows = with_numbers ? nullptr : rows.data(),
+                                                       .width = width,
+                                                       .out = out},
                          options);
 }
 
@@ -386,12 +386,12 @@ void reduce_grouped_rows(const Place& place, std::span<const grouped_position> s
   detail::check_ids("roost::reduce_grouped_rows", sorted.size(), out.size() / width);
   if (sorted.empty()) return;
   detail::reduce_grouped(place,
-                         detail::grouped_rows<Value>{.sorted = detail::grouped_view(sorted.data()),
-                                                     .n = sorted.size(),
-                                                     .ascends = false,
-                                                     .rows = rows.data(),
-                                                     .width = width,
-                                                     .out = out},
+                         detail::rows_to_reduce<Value>{.sorted = detail::grouped_view(sorted.data()),
+                                                       .n = sorted.size(),
+                                                       .ascends = false,
+                                                       .rows = rows.data(),
+                                                       .width = width,
+                                                       .out = out},
                          options);
 }
 
