@@ -288,8 +288,8 @@ class out_of_core_call {
       --running;
     }
     std::size_t reported = done_;
-    for (std::unique_lock hold(lock); running != 0;) {
-      ended.wait_for(hold, std::chrono::milliseconds(20));
+    std::unique_lock hold(lock);
+    while (!ended.wait_for(hold, std::chrono::milliseconds(20), [&] { return running == 0; })) {
       if (stop) continue;
       hold.unlock();
       try {
@@ -300,6 +300,7 @@ class out_of_core_call {
       }
       hold.lock();
     }
+    hold.unlock();
     for (std::thread& thread : threads) thread.join();
     if (error) std::rethrow_exception(error);
     if (reported != done_) report();
