@@ -45,6 +45,12 @@ std::span<T> numbers_of(const column& all) {
 /// A word that errors are written to, or null: of pinned memory of the host, for a GPU.
 std::uint64_t* word_at(std::uintptr_t address) { return reinterpret_cast<std::uint64_t*>(address); }
 
+void expect_same_width(const column& rows, const column& out) {
+  if (rows.row_bytes != out.row_bytes)
+    detail::raise<invalid_argument>(
+        {"roost: rows of ", rows.row_bytes, " bytes into rows of ", out.row_bytes, "; give equal ones"});
+}
+
 /// `rows` and `out`: rows of the same width, of a type.
 template <class Place>
 void reduce_rows_of(const call_place<Place>& at, const column& ids, const column& rows, const column& out,
@@ -53,6 +59,7 @@ void reduce_rows_of(const call_place<Place>& at, const column& ids, const column
                                   .with_output = with_output,
                                   .scale = scale,
                                   .wrong = word_at(wrong)};
+  expect_same_width(rows, out);
   with_values(type, [&]<class Value>(Value) {
     with_ids(ids, [&](const auto& numbers) {
       without_gil(at, [&](const Place& place) {
@@ -68,6 +75,7 @@ template <class Place>
 void reduce_grouped_rows_of(const call_place<Place>& at, const column& sorted, const column& rows,
                             const column& out, const char* type, const char* how, bool with_output) {
   const reduction_options options{.how = value_of<row_reduction>(how), .with_output = with_output};
+  expect_same_width(rows, out);
   with_values(type, [&]<class Value>(Value) {
     without_gil(at, [&](const Place& place) {
       reduce_grouped_rows(place, numbers_of<const grouped_position>(sorted), numbers_of<const Value>(rows),

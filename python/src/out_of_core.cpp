@@ -43,25 +43,13 @@ class call_place<out_of_core<Device>> {
   out_of_core<Device> place_;
 };
 
-/// f() where the device is current.
-template <class F>
-auto on_device(const host&, const F& f) {
-  return f();
-}
-#if defined(__CUDACC__)
-template <class F>
-auto on_device(const cuda& device, const F& f) {
-  const detail::device_guard guard(device.device());
-  return f();
-}
-#endif
-
 template <class Device, class F>
 auto without_gil(const call_place<out_of_core<Device>>& at, const F& f) {
   try {
     const nb::gil_scoped_release released;
     const detail::calls_between_pieces interrupts(&check_signals);
-    return on_device(at.get().device(), [&] { return f(at.get()); });
+    [[maybe_unused]] const auto device = detail::current_device_guard(at.get().device());
+    return f(at.get());
   } catch (const interrupted&) {
     throw nb::python_error();
   }
@@ -202,8 +190,8 @@ class grouping_there final : public grouping_of_numbers {
   template <class Load, class F>
   array<std::uint64_t, host> combined(const Load& load, const F& f) const {
     const computed words(n_, wide_word<Load>{load});
-    return on_device(place_.device(),
-                     [&] { return std::move(group_by(place_, group_of_row_, words, f).values); });
+    [[maybe_unused]] const auto device = detail::current_device_guard(place_.device());
+    return std::move(group_by(place_, group_of_row_, words, f).values);
   }
 
   const out_of_core<Device>& place_;

@@ -37,40 +37,6 @@ from .reductions import (
 from .sharded import ShardedTable
 from .table import Table
 
-for _public in (
-    Embedding,
-    EmbeddingBagCollection,
-    EmbeddingCollection,
-    Map,
-    Routes,
-    ShardedTable,
-    Table,
-    bincount,
-    check,
-    coalesce,
-    group_ids,
-    index_add,
-    index_of,
-    index_reduce,
-    isin,
-    jagged_unique,
-    moe_permute,
-    moe_unpermute,
-    patch,
-    relabel,
-    scatter,
-    scatter_max,
-    scatter_mean,
-    scatter_min,
-    scatter_mul,
-    scatter_reduce,
-    scatter_sum,
-    segment_reduce,
-    to_csr,
-    unique,
-):
-    _public.__module__ = "roost.torch"
-
 __all__ = [
     "Embedding",
     "EmbeddingBagCollection",
@@ -103,3 +69,6 @@ __all__ = [
     "to_csr",
     "unique",
 ]
+
+for _name in __all__:
+    globals()[_name].__module__ = "roost.torch"

@@ -147,7 +147,7 @@ def moe_permute(x, expert_ids, experts, *, capacity=None):
         return _permute(x, token, routes.rows), routes
     place = rows - offsets[ids.to(torch.int64).clamp(0, experts - 1)]
     right = (place < capacity) & (ids >= 0) & (ids < experts)
-    rows = torch.where(right, ids * capacity + place, -1)
+    rows = torch.where(right, ids.to(torch.int64) * capacity + place, -1)
     at = offsets[:-1].view(-1, 1) + torch.arange(capacity, device=x.device)
     taken = at < offsets[1:].view(-1, 1)
     if m == 0:

@@ -171,10 +171,19 @@ def unique(
     counts = flag(return_counts, what, "return_counts")
     sorted, strict = flag(sorted, what, "sorted"), flag(strict, what, "strict")
     keys, *rest, n = _unique_ids(
-        ids, size, integer(fill_value, what, "fill_value"), sorted, index, counts, strict
+        ids, size, _number(fill_value, x.dtype, what, "fill_value"), sorted, index, counts, strict
     )
     wanted = zip(rest, (index, inverse, counts), strict=True)
     return (keys.to(x.dtype), *(result for result, w in wanted if w), n)
+
+
+def _number(x, dtype, what, name):
+    """An integer that a type of tensors holds."""
+    x = integer(x, what, name)
+    least, most = (0, 1) if dtype == torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
+    if not least <= x <= most:
+        raise ValueError(f"{what}: {name}={x}; give {least} to {most}, as {dtype} has")
+    return x
 
 
 def _size(size, what, name="size"):
@@ -221,7 +230,7 @@ def relabel(seeds, *neighbours, size=None, fill_value=0):
     ids = torch.cat([x.reshape(-1) for x in each])
     room = len(ids) if size is None else _size(size, what)
     nodes, _, numbers, _, n = _unique_ids(
-        ids, room, integer(fill_value, what, "fill_value"), False, False, False, True
+        ids, room, _number(fill_value, seeds.dtype, what, "fill_value"), False, False, False, True
     )
     parts = numbers.split([x.numel() for x in each])
     parts = tuple(part.view(x.shape) for part, x in zip(parts, each, strict=True))
@@ -480,7 +489,9 @@ def index_of(keys, x, missing=-1):
     """
     what = "roost.torch.index_of"
     return _find_ids(
-        _as_ids(keys, what, "keys"), _as_ids(x, what, ndim=None), integer(missing, what, "missing")
+        _as_ids(keys, what, "keys"),
+        _as_ids(x, what, ndim=None),
+        _number(missing, torch.int64, what, "missing"),
     )
 
 

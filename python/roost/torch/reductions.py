@@ -58,6 +58,8 @@ def _reduce_index(what, input, dim, index, source, how, include_self, alpha):
     scale = float(alpha) if dtype.is_floating_point else 1.0
     rows = _as_rows(_ready(source, dtype), dim)
     if not dtype.is_floating_point and alpha != 1:
+        if isinstance(alpha, (float, complex)):
+            raise RuntimeError(f"{what}: alpha={alpha} for integers; give an integer")
         rows = rows * alpha
     out = _as_rows(_ready(input, dtype), dim)
     if out.data_ptr() == input.data_ptr():

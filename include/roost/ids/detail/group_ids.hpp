@@ -19,12 +19,7 @@ struct all_teams {
   }
   template <class T>
   ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
-#if ROOST_ON_DEVICE
-    return atomicCAS(atomic_at(word), expected, desired);
-#else
-    __atomic_compare_exchange_n(&word, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return expected;
-#endif
+    return shared_access::compare_exchange(&word, expected, desired);
   }
 };
 

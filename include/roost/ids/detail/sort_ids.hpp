@@ -47,7 +47,7 @@ struct group_at {
 
 /// Throws for more ids or groups than can be numbered.
 inline void check_ids(const char* where, std::size_t n, std::size_t groups) {
-  if (n >> 32 != 0 || groups >= 0xffffffff) {
+  if (n >= 0xffffffff || groups >= 0xffffffff) {
     detail::raise<invalid_argument>(
         {where, ": ", n, " ids and ", groups, " groups; give fewer than 2^32 - 1 of both"});
   }

@@ -56,6 +56,7 @@ class out_of_core_worker {
   out_of_core_worker(const out_of_core<Device>& place, std::size_t number, std::size_t bytes,
                      pinned_blocks<Device>& blocks, const char* where)
       : number_(number),
+        device_bytes_(place.limits().device_bytes),
         where_(where),
         cpu_(place.cpu()),
         blocks_(blocks),
@@ -90,18 +91,17 @@ class out_of_core_worker {
   template <class T>
   waiting<T, Device> store(const T* source, std::size_t size) {
     waiting<T, Device> result(blocks_, size);
-    for (std::size_t b = 0; b < result.blocks(); ++b) {
-      copies_.out(result[b].data(), source, result[b].size());
-      source += result[b].size();
+    try {
+      for (std::size_t b = 0; b < result.blocks(); ++b) {
+        copies_.out(result[b].data(), source, result[b].size());
+        source += result[b].size();
+      }
+      copies_.flush();
+    } catch (...) {
+      wait();  // before another call gets the blocks
+      throw;
     }
-    copies_.flush();
     return result;
-  }
-  /// The same, to memory of the caller.
-  template <class T>
-  void store(T* target, const array<T, Device>& source) {
-    copies_.out(target, source.data(), source.size());
-    copies_.flush();
   }
 
   /// Returns the largest count of `most`, a half of that, ... for which work(count) is not refused memory by
@@ -116,8 +116,8 @@ class out_of_core_worker {
       } catch (const out_of_memory&) {
         if (!memory_.was_reached()) throw;
         if (count <= 1)
-          raise<out_of_memory>(
-              {where_, ": device_bytes are too few for these rows; give more, or have fewer workers"});
+          raise<out_of_memory>({where_, ": ", device_bytes_,
+                                " bytes of the device are too few for these rows; give more device_bytes"});
       }
     }
   }
@@ -135,7 +135,7 @@ class out_of_core_worker {
   }
 
  private:
-  std::size_t number_;
+  std::size_t number_, device_bytes_;
   const char* where_;
   host cpu_;
   pinned_blocks<Device>& blocks_;
@@ -185,7 +185,6 @@ class out_of_core_call {
 
     worker& first() const { return *workers_[0]; }
     std::size_t size() const { return workers_.size(); }
-    void advance(std::size_t bytes) const { call_.advance(bytes); }
 
     /// All memory is the first worker's.
     void alone() const {
@@ -244,13 +243,24 @@ class out_of_core_call {
     if (place_.limits().progress) place_.limits().progress(smaller<std::size_t>(done_, all_), all_);
   }
 
+  /// What workers have done since the last time.
+  void report_news() {
+    const std::size_t done = done_;
+    if (std::exchange(reported_, done) != done) {
+      report();
+    } else {
+      come_between();
+    }
+  }
+
   template <class Work>
   void each_by_threads(std::size_t n, const Work& work) {
     std::atomic<bool> stop = false;
     std::atomic<std::size_t> next = 0;
     std::mutex lock;
     std::condition_variable ended;
-    std::size_t running = 0;
+    const auto count = smaller<std::size_t>(n, workers_.size());
+    std::size_t running = count;
     std::exception_ptr error;
     const auto fail = [&] {
       const std::lock_guard hold(lock);
@@ -273,44 +283,38 @@ class out_of_core_call {
       ended.notify_all();
     };
     std::vector<std::thread> threads;
-    threads.reserve(workers_.size());
+    threads.reserve(count);
     try {
-      for (const auto& mine : workers_) {
-        if (threads.size() == n) break;
-        {
-          const std::lock_guard hold(lock);
-          ++running;
-        }
-        threads.emplace_back(run, std::ref(*mine));
-      }
+      for (std::size_t w = 0; w < count; ++w) threads.emplace_back(run, std::ref(*workers_[w]));
     } catch (...) {  // the system has no thread
       fail();
-      --running;
+      const std::lock_guard hold(lock);
+      running -= count - threads.size();
     }
-    std::size_t reported = done_;
-    std::unique_lock hold(lock);
-    while (!ended.wait_for(hold, std::chrono::milliseconds(20), [&] { return running == 0; })) {
-      if (stop) continue;
-      hold.unlock();
-      try {
-        if (std::exchange(reported, done_.load()) != reported) report();
-        come_between();
-      } catch (...) {
-        fail();
+    {
+      std::unique_lock hold(lock);
+      const auto all_ended = [&] { return running == 0; };
+      while (!ended.wait_for(hold, std::chrono::milliseconds(20), all_ended)) {
+        if (stop) continue;
+        hold.unlock();
+        try {
+          report_news();
+        } catch (...) {
+          fail();
+        }
+        hold.lock();
       }
-      hold.lock();
     }
-    hold.unlock();
     for (std::thread& thread : threads) thread.join();
     if (error) std::rethrow_exception(error);
-    if (reported != done_) report();
+    report_news();
   }
 
   const out_of_core<Device>& place_;
   std::thread::id caller_;
   std::vector<std::unique_ptr<worker>> workers_;
   std::atomic<std::size_t> done_ = 0;
-  std::size_t all_ = 0;
+  std::size_t all_ = 0, reported_ = 0;
 };
 
 }  // namespace roost::detail
@@ -523,7 +527,7 @@ class merged_runs {
         runs_(runs),
         n_(n),
         all_(all),
-        tile_(std::clamp(std::bit_floor(n >> 10), few, std::size_t{1} << 18)),
+        tile_(std::clamp(std::bit_floor(n >> 10), 4 * few, std::size_t{1} << 18)),
         tiles_(ceil_div(n, tile_)) {
     is_sorted_ = !all;
     for (std::size_t r = 1; r < runs.size(); ++r)
@@ -576,7 +580,7 @@ class merged_runs {
   }
 
  private:
-  static constexpr std::size_t few = std::size_t{1} << 12;  // rows, whose counts fit in the first cache
+  static constexpr std::size_t few = std::size_t{1} << 11;  // rows, whose counts fit in the first cache
   static constexpr std::size_t scratch_bytes = few * sizeof(std::uint64_t);
 
   /// Elements of a run whose rows are in one tile; those up to `middle` are in the next few rows.
