@@ -271,9 +271,7 @@ def on_device(function):
     what = f"roost.{function.__name__}"
 
     @functools.wraps(function)
-    def called(
-        *arguments, device=None, limit=None, progress=False, spill=None, host_limit=None, **options
-    ):
+    def called(*arguments, device=None, limit=None, progress=False, spill=None, host_limit=None, **options):
         given = _Options(device, limit, progress, spill, host_limit)
         mine = any(a is not none for a, none in zip(given[1:], _Options()[1:]))
         if device is None and not mine and _default.device is None:

@@ -358,7 +358,7 @@ def test_a_gpu_is_chosen_by_rows(monkeypatch):
         ({"device": "simulated", "spill": 5}, TypeError, "spill=5; give the name of a folder"),
         ({"device": "simulated", "spill": ""}, ValueError, "spill=''; give the name of a folder"),
         ({"device": "simulated", "spill": "/tmp/\0"}, ValueError, "give the name of a folder"),
-        ({"device": "simulated", "spill": "/proc"}, OSError, "spill='/proc': /proc: no file can be made there"),
+        ({"device": "simulated", "spill": "/proc"}, OSError, "spill='/proc': /proc: no file can be made"),
         ({"device": "simulated", "host_limit": 0}, ValueError, "host_limit, but no spill; give spill='/a/"),
         ({"device": "simulated", "spill": "/tmp", "host_limit": "1G"}, ValueError, "host_limit='1G'; give"),
     ]
@@ -537,7 +537,9 @@ def test_a_disk_that_is_full(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, before[1]))
     try:
-        with pytest.raises(OSError, match=f"^{tmp_path}: cannot be written: File too large; make room") as full:
+        with pytest.raises(
+            OSError, match=f"^{tmp_path}: cannot be written: File too large; make room"
+        ) as full:
             large_join(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
