@@ -425,6 +425,8 @@ class waiting_items {
     });
   }
 
+  As front() const { return item(pieces_[0].items, 0); }
+
   template <class Device>
   array<As, Device> load(out_of_core_worker<Device>& mine, std::size_t first, std::size_t count) const {
     auto items = mine.template load<Item>(*this, first, count);
@@ -437,17 +439,25 @@ class waiting_items {
 
   /// Whether all items have the same key.
   bool have_one_key(const host& cpu) const {
-    const auto& key = pieces_[0].items->key;
+    const auto key = front().key;
     for (std::size_t p = 0; p < pieces_.size(); ++p) {
       const Item* const items = pieces_[p].items;
       const std::size_t n = end_of(p) - pieces_[p].begin;
-      if (!same_key(items[n - 1].key, key)) return false;  // so that most are not read
-      if (cpu.sum(n, [&](std::size_t i) { return same_key(items[i].key, key) ? 0u : 1u; }) != 0) return false;
+      if (!same_key(item(items, n - 1).key, key)) return false;  // so that most are not read
+      if (cpu.sum(n, [&](std::size_t i) { return same_key(item(items, i).key, key) ? 0u : 1u; }) != 0)
+        return false;
     }
     return true;
   }
 
  private:
+  static As item(const Item* items, std::size_t i) {
+    if constexpr (std::is_same_v<As, Item>) {
+      return items[i];
+    } else {
+      return unpack<As>{items}(i);
+    }
+  }
   std::size_t end_of(std::size_t p) const { return p + 1 == pieces_.size() ? size_ : pieces_[p + 1].begin; }
 
   struct piece {
