@@ -6,9 +6,11 @@ import fractions
 import functools
 import inspect
 import operator
+import os
 import re
 import sys
 import time
+import typing
 
 import numpy as np
 
@@ -20,13 +22,28 @@ _UNITS = {"B": 1, **{f"{p}B": 1000**i for i, p in enumerate("KMGT", 1)}}
 _UNITS |= {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
 _DEVICES = "'cuda', 'cuda:1' and so on, 'auto', 'cpu' or 'simulated'"
 
-_default = (None, None, False)  # device, limit, progress
+
+class _Options(typing.NamedTuple):
+    """Those of a call, as users give them."""
+
+    device: object = None
+    limit: object = None
+    progress: object = False
+    spill: object = None
+    host_limit: object = None
+
+    def over(self, others):
+        """These, and others where these are left out."""
+        return _Options(*(b if a is none else a for a, b, none in zip(self, others, _Options())))
+
+
+_default = _Options()
 _chosen = contextvars.ContextVar("the Way of a call", default=None)
 
 
-def _bytes_of(limit, what):
+def _bytes_of(limit, what, name="limit"):
     """A limit as a number of bytes."""
-    wrong = f"{what}: limit={limit!r}; give bytes, or a text such as '8GB' or '512MiB'"
+    wrong = f"{what}: {name}={limit!r}; give bytes, or a text such as '8GB' or '512MiB'"
     if isinstance(limit, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?i?B)?\s*", limit, re.ASCII)
         if not found or (found[2] or "B") not in _UNITS:
@@ -38,6 +55,19 @@ def _bytes_of(limit, what):
     if not 0 <= limit < 2**63:
         raise ValueError(wrong)
     return limit
+
+
+def _folder_of(spill, what):
+    """The name of a folder as C++ takes it."""
+    wrong = f"{what}: spill={spill!r}; give the name of a folder"
+    try:
+        folder = os.fsdecode(spill)
+        folder.encode()
+    except (TypeError, UnicodeError):
+        raise TypeError(wrong) from None
+    if not folder or "\0" in folder:
+        raise ValueError(wrong)
+    return folder
 
 
 class _Line:
@@ -77,10 +107,10 @@ def _home(index):
 
 
 @functools.lru_cache(8)
-def _place(index, limit, threads):
+def _place(index, limit, threads, spill, host_bytes):
     """A place, which keeps its pinned memory for the next call."""
     module, home = _home(index)
-    return module.OutOfCore(home, threads, limit)
+    return module.OutOfCore(home, threads, limit, spill, host_bytes)
 
 
 def trim():
@@ -91,13 +121,18 @@ def trim():
 class Way:
     """How a call for columns in host memory goes through a device. `explicit`: whether it named one."""
 
-    def __init__(self, what, device, limit, progress, explicit):
+    def __init__(self, what, options, explicit):
+        device, limit, progress, spill, host_limit = options
         self.what, self.device, self.explicit = what, device, explicit and device != "auto"
         self._limit, self._bytes = limit, _LIMIT if limit is None else _bytes_of(limit, what)
         self._shows = isinstance(progress, (bool, np.bool_)) and bool(progress)
         self._progress = progress if callable(progress) else None
         if self._progress is None and not isinstance(progress, (bool, np.bool_)):
             raise TypeError(f"{what}: progress={progress!r}; give True, False, or a function of two numbers")
+        if spill is None and host_limit is not None:
+            raise ValueError(f"{what}: host_limit, but no spill; give spill='/a/folder', too")
+        self._spill = "" if spill is None else _folder_of(spill, what)
+        self._host_bytes = 2**63 - 1 if host_limit is None else _bytes_of(host_limit, what, "host_limit")
         index = re.fullmatch(r"cuda(?::(\d+))?", device, re.ASCII)
         if index is None and device not in ("auto", "simulated"):
             raise ValueError(f"{what}: device={device!r}; give {_DEVICES}")
@@ -124,7 +159,10 @@ class Way:
         module, home = _home(self._index)
         if self._bytes < (least := module.device_bytes_least(home)):
             raise ValueError(f"{self.what}: limit={self._limit!r}; give at least {least} bytes")
-        return _place(self._index, self._bytes, _host.threads())
+        try:
+            return _place(self._index, self._bytes, _host.threads(), self._spill, self._host_bytes)
+        except OSError as error:
+            raise OSError(f"{self.what}: spill={self._spill!r}: {error}") from None
 
     def takes(self, rows):
         """Whether a call for so many rows goes this way."""
@@ -222,31 +260,27 @@ class Groups:
         return _host.group_numbers(_host.Place(), self._numbers, self._counts)
 
 
-def _way(what, device, limit, progress, explicit=True):
+def _way(what, options, explicit=True):
     """The Way that options name; None: calls work where arrays are."""
-    device = None if device is None else str(device)
-    return None if device is None or device == "cpu" else Way(what, device, limit, progress, explicit)
+    device = None if options.device is None else str(options.device)
+    return None if device in (None, "cpu") else Way(what, options._replace(device=device), explicit)
 
 
 def on_device(function):
-    """Gives a function of the package the options `device`, `limit` and `progress`."""
+    """Gives a function of the package the options of a device."""
     what = f"roost.{function.__name__}"
 
     @functools.wraps(function)
-    def called(*arguments, device=None, limit=None, progress=False, **options):
-        mine = limit is not None or progress is not False
-        if device is None and not mine and _default[0] is None:
+    def called(
+        *arguments, device=None, limit=None, progress=False, spill=None, host_limit=None, **options
+    ):
+        given = _Options(device, limit, progress, spill, host_limit)
+        mine = any(a is not none for a, none in zip(given[1:], _Options()[1:]))
+        if device is None and not mine and _default.device is None:
             return function(*arguments, **options)
-        one, most, told = _default
-        way = _way(
-            what,
-            one if device is None else device,
-            most if limit is None else limit,
-            told if progress is False else progress,
-            device is not None,
-        )
+        way = _way(what, given.over(_default), device is not None)
         if way is None and mine:
-            raise ValueError(f"{what}: limit or progress, but no device; give device='cuda'")
+            raise ValueError(f"{what}: limit, progress or spill, but no device; give device='cuda'")
         token = _chosen.set(way)
         try:
             return function(*arguments, **options)
@@ -254,13 +288,13 @@ def on_device(function):
             _chosen.reset(token)
 
     mine = inspect.signature(called, follow_wrapped=False).parameters
-    added = [mine[name] for name in ("device", "limit", "progress")]
+    added = [mine[name] for name in _Options._fields]
     given = inspect.signature(function)
     called.__signature__ = given.replace(parameters=[*given.parameters.values(), *added])
     return called
 
 
-def options(*, device=None, limit=None, progress=False):
+def options(*, device=None, limit=None, progress=False, spill=None, host_limit=None):
     """Sets whether functions for columns in host memory go through a GPU, if a call does not say so.
 
     Parameters
@@ -277,6 +311,13 @@ def options(*, device=None, limit=None, progress=False):
         True: a line on the terminal says how far a call is, five times a second. A function is called as
         ``progress(done, all)`` after each piece, with bytes of the input; a call in several steps counts each
         of them from 0. If it raises, the call ends with this exception.
+    spill : str or path
+        A folder. Where host memory is short, rows that wait there between two passes go to a file in it. The
+        file has no name, so that nothing remains of it, however the call or the process ends; what is read
+        has checksums. Results stay in memory.
+    host_limit : int, or a text such as "64GB"
+        How much of the host's memory rows may wait in, beside a sixteenth of `limit`, before they go to
+        `spill`. By default all but one GiB of what is free.
 
     Returns
     -------
@@ -288,8 +329,10 @@ def options(*, device=None, limit=None, progress=False):
     ------
     NotImplementedError
         There is no such GPU, or no module for GPUs; not for auto.
+    OSError
+        No file can be made in the folder; in a call also: the disk is full, or what was read has changed.
     TypeError, ValueError
-        Other devices; a limit that is no number of bytes, or less than the least.
+        Other devices; a limit that is no number of bytes, or less than the least; host_limit without spill.
 
     Notes
     -----
@@ -310,9 +353,10 @@ def options(*, device=None, limit=None, progress=False):
     """
     global _default
     before = _default
-    Way("roost.options", "auto", limit, progress, False)  # raises
-    device = None if _way("roost.options", device, limit, progress) is None else device
-    _default = device, limit, progress
+    given = _Options(device, limit, progress, spill, host_limit)
+    Way("roost.options", given._replace(device="auto"), False)  # raises
+    way = _way("roost.options", given)
+    _default = given if way is not None else given._replace(device=None)
     restored = contextlib.ExitStack()
     restored.callback(_set_default, before)
     return restored

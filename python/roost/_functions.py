@@ -73,7 +73,7 @@ def unique(
         often each key occurs.
     index_dtype : "int64" or "int32"
         The type of index and inverse. int32 takes half the memory.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
@@ -150,7 +150,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
         are always numbered, as pandas numbers those of a MultiIndex.
     index_dtype : "int64" or "int32"
         The type of `codes`.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
@@ -198,7 +198,7 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
         Whether to return which elements are not in `y`.
     nulls_equal : bool
         Whether a null is in `y` if `y` has one. Otherwise no row with a null is, as in SQL.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
@@ -250,7 +250,7 @@ def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
         The type of the row numbers.
     nulls_equal : bool
         Whether a null is equal to a null. Otherwise no row with a null has a match, as in SQL.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     See Also
@@ -333,7 +333,7 @@ def value_counts(x, *, sort=True, normalize=False):
         first occurrence. Otherwise all are in this order.
     normalize : bool
         Whether to return the shares of all rows, as float64, instead of counts.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
@@ -368,7 +368,7 @@ def nunique(x, *, dropna=False):
     dropna : bool
         Whether to leave out null, NaN and NaT, and rows in which a column has one. pandas does so by default;
         otherwise, as with `unique` and polars, they count.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
@@ -400,7 +400,7 @@ def duplicated(x, *, keep="first"):
         As for `unique`.
     keep : "first", "last" or False
         Which occurrence of a key does not count as a duplicate: the first one, the last one, or none.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns
@@ -441,7 +441,7 @@ def drop_duplicates(x, subset=None, *, keep="first"):
         The columns of a frame that are compared; by default all.
     keep : "first", "last" or False
         Which row of equal ones stays: the first one, the last one, or none.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns

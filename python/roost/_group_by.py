@@ -1459,7 +1459,7 @@ def group_by(keys, by=None, *, dropna=False, skipna=None):
     skipna : bool or None
         Whether NaNs among values are skipped, as nulls are, by all methods but `first` and `last`. By
         default this is so for frames of pandas, which have NaN for nulls.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns

@@ -241,7 +241,7 @@ def merge(
     nulls_equal : bool
         Whether keys that are null match each other. Otherwise they have no match, as in SQL. NaN, and NaT of
         numpy's types, are values that match.
-    device, limit, progress
+    device, limit, progress, spill, host_limit
         Whether and how columns in host memory go through a GPU: see `options`.
 
     Returns

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
@@ -69,6 +70,8 @@ class _On(TypedDict, total=False):  # through which device a call goes
     device: str | None
     limit: int | str | None
     progress: bool | Callable[[int, int], object]
+    spill: str | PathLike[str] | None
+    host_limit: int | str | None
 
 _Made_co = TypeVar("_Made_co", covariant=True)
 _Beside_co = TypeVar("_Beside_co", covariant=True)

@@ -28,9 +28,15 @@ inline void tell(std::size_t done, std::size_t all) {
 template <class Device>
 class call_place<out_of_core<Device>> {
  public:
-  call_place(const call_place<Device>& device, int threads, std::size_t device_bytes)
+  /// `spill`: a folder, or empty.
+  call_place(const call_place<Device>& device, int threads, std::size_t device_bytes, const char* spill,
+             std::size_t host_bytes)
       : place_(host(threads), device.get(),
-               {.device_bytes = device_bytes, .pinned_bytes = pinned(device_bytes), .progress = &tell}) {
+               {.device_bytes = device_bytes,
+                .pinned_bytes = pinned(device_bytes),
+                .progress = &tell,
+                .spill_folder = spill,
+                .host_bytes = host_bytes}) {
     call_place<host>::set_threads(threads);  // those of the module for GPUs
   }
   const out_of_core<Device>& get() const { return place_; }
@@ -213,7 +219,8 @@ void bind_out_of_core(nb::module_& m) {
   using place = out_of_core<Device>;
   m.def("device_bytes_least",
         [](const call_place<Device>& at) { return place::device_bytes_least(at.get()); });
-  nb::class_<call_place<place>>(m, "OutOfCore").def(nb::init<const call_place<Device>&, int, std::size_t>());
+  nb::class_<call_place<place>>(m, "OutOfCore")
+      .def(nb::init<const call_place<Device>&, int, std::size_t, const char*, std::size_t>());
   m.def("unique", &unique<place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg().none(), nb::arg().none());
   m.def("duplicated", &duplicated<place>);

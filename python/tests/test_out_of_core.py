@@ -6,7 +6,11 @@ import importlib
 import importlib.util
 import io
 import os
+import resource
 import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 
@@ -19,6 +23,7 @@ from roost import _device, _host
 LEAST = 2**21 * (1 + roost.info()["threads"])
 LIMITS = [LEAST, LEAST + 2**20]
 THROUGH = [{"device": "simulated", "limit": limit} for limit in LIMITS]
+THROUGH[1] |= {"spill": tempfile.gettempdir(), "host_limit": 0}
 if (roost.info()["devices"] or 0) > 0:
     THROUGH += [{"device": "cuda", "limit": "24MiB"}, {"device": "cuda:0", "limit": "1GiB"}]
 N = 40_000  # rows that do not fit at once within these limits
@@ -339,7 +344,8 @@ def test_a_gpu_is_chosen_by_rows(monkeypatch):
         ({"device": 0}, ValueError, "device='0'; give"),
         ({"device": "cuda:"}, ValueError, "device='cuda:'; give"),
         ({"device": "cuda:99"}, NotImplementedError, "device='cuda:99', but"),
-        ({"limit": "1GB"}, ValueError, "limit or progress, but no device; give device='cuda'"),
+        ({"limit": "1GB"}, ValueError, "limit, progress or spill, but no device; give device='cuda'"),
+        ({"spill": "/tmp"}, ValueError, "no device"),
         ({"progress": True}, ValueError, "no device"),
         ({"device": "cpu", "limit": 2**30}, ValueError, "no device"),
         ({"device": "simulated", "limit": "1MB"}, ValueError, rf"limit='1MB'; give at least {LEAST} bytes"),
@@ -349,6 +355,12 @@ def test_a_gpu_is_chosen_by_rows(monkeypatch):
         ({"device": "simulated", "limit": 1e9}, TypeError, "limit=1000000000.0; give bytes"),
         ({"device": "simulated", "limit": True}, TypeError, "give bytes"),
         ({"device": "simulated", "progress": 5}, TypeError, "progress=5; give True, False, or a function"),
+        ({"device": "simulated", "spill": 5}, TypeError, "spill=5; give the name of a folder"),
+        ({"device": "simulated", "spill": ""}, ValueError, "spill=''; give the name of a folder"),
+        ({"device": "simulated", "spill": "/tmp/\0"}, ValueError, "give the name of a folder"),
+        ({"device": "simulated", "spill": "/proc"}, OSError, "spill='/proc': /proc: no file can be made there"),
+        ({"device": "simulated", "host_limit": 0}, ValueError, "host_limit, but no spill; give spill='/a/"),
+        ({"device": "simulated", "spill": "/tmp", "host_limit": "1G"}, ValueError, "host_limit='1G'; give"),
     ]
     + [({"device": "simulated", "limit": text}, ValueError, "give bytes") for text in
        ("", "GB", "8 GBs", "8gb", "8G", "-1GB", "1e9", "٣GB", "8GB8", "999999999TB")],
@@ -362,7 +374,7 @@ def test_refused(given, error, text):
     if "no device" not in text:
         with pytest.raises(error, match=f"^roost.options: .*{text}"):
             roost.options(**given)
-    assert _device._default == (None, None, False)
+    assert _device._default == (None, None, False, None, None)
 
 
 def test_units():
@@ -483,12 +495,98 @@ def test_other_threads_run_meanwhile():
     assert meanwhile > 5
 
 
+def open_files(folder, process="self"):
+    """The files without names that a process has open in a folder, as names that can be opened."""
+    found = []
+    for name in os.listdir(f"/proc/{process}/fd"):
+        file = f"/proc/{process}/fd/{name}"
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(file).startswith(f"{folder}/"):
+                found.append(file)
+    return found
+
+
+def large_join(folder, progress=False, seed=0):
+    """A join of which no side is read once; all rows match."""
+    x = np.random.default_rng(seed).permutation(500_000)
+    way = {"device": "simulated", "limit": LEAST, "spill": folder, "host_limit": 0}
+    left, right = roost.join(x, x[::-1], progress=progress, **way)
+    assert (left == np.arange(len(x))).all() and (right == left[::-1]).all()
+
+
+def test_what_is_read_from_files_is_checked(tmp_path):
+    changed = []
+
+    def change(done, all):
+        if done < all // 3 or changed:
+            return
+        for name in open_files(tmp_path):
+            with open(name, "r+b") as file:
+                file.seek(123_456)
+                byte = file.read(1)[0]
+                file.seek(123_456)
+                changed.append(file.write(bytes([byte ^ 4])))
+
+    with pytest.raises(OSError, match=f"^{tmp_path}: the file of waiting rows there has changed .*at byte "):
+        large_join(tmp_path, change)
+    assert changed == [1] and not open_files(tmp_path)
+    large_join(tmp_path)
+
+
+def test_a_disk_that_is_full(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, before[1]))
+    try:
+        with pytest.raises(OSError, match=f"^{tmp_path}: cannot be written: File too large; make room") as full:
+            large_join(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "\n" not in str(full.value) and not open_files(tmp_path)
+    large_join(tmp_path)
+
+
+ONE_OF_MANY = """
+import sys
+import test_out_of_core as test
+test.large_join(sys.argv[1], lambda done, all: print(done, all, flush=True), seed=int(sys.argv[2]))
+"""
+
+
+def start(folder, seed):
+    command = [sys.executable, "-c", ONE_OF_MANY, str(folder), str(seed)]
+    here = os.path.dirname(__file__)
+    return subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_process_that_is_killed(tmp_path):
+    with start(tmp_path, 1) as killed:
+        for line in killed.stdout:
+            done, all = map(int, line.split())
+            if done > all // 3:
+                break
+        assert sum(os.path.getsize(file) for file in open_files(tmp_path, killed.pid)) > 2**20
+        assert not list(tmp_path.iterdir())  # the file has no name, so that the system removes it
+        killed.kill()
+    assert killed.returncode == -signal.SIGKILL
+    assert not list(tmp_path.iterdir())
+    large_join(tmp_path)
+
+
+def test_two_processes_with_one_folder(tmp_path):
+    both = [start(tmp_path, seed) for seed in (1, 2)]
+    large_join(tmp_path)
+    for process in both:
+        process.communicate()
+        assert process.returncode == 0
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("name", ["unique", "join", "sum"])
-def test_ctrl_c(name):
+def test_ctrl_c(name, tmp_path):
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals go to the main thread")
     x = RNG.integers(0, 2**40, 3_000_000)
-    way = {"device": "simulated", "limit": LEAST}
+    way = {"device": "simulated", "limit": LEAST, "spill": tmp_path, "host_limit": 0}
     groups = roost.group_by(x % 1000, **way)
     call = {
         "unique": lambda: roost.unique(x, return_inverse=True, **way),
@@ -512,6 +610,7 @@ def test_ctrl_c(name):
         timer.cancel()
         signal.signal(signal.SIGINT, before)
     assert spent < 1, spent  # of all threads
+    assert not list(tmp_path.iterdir()) and not open_files(tmp_path)
     assert roost.unique(x[:9], **way).tolist() == list(dict.fromkeys(x[:9].tolist()))
 
 

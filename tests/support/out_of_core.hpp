@@ -54,10 +54,16 @@ inline std::vector<roost::out_of_core_limits> limits() {
     return roost::out_of_core_limits{
         .device_bytes = device_bytes, .pinned_bytes = pinned_bytes, .streams = streams, .progress = {}};
   };
+  const auto spilling = [](roost::out_of_core_limits of) {
+    of.spill_folder = std::filesystem::temp_directory_path();
+    of.host_bytes = 0;
+    return of;
+  };
   const std::size_t few_pinned = least >> 6, many_pinned = std::size_t{1} << 20;
-  if (sanitized) return {limit(least, few_pinned, 1), limit(3 * least, many_pinned, 3)};
+  if (sanitized) return {limit(least, few_pinned, 1), spilling(limit(3 * least, many_pinned, 3))};
   return {limit(least, few_pinned, 1), limit(least + (std::size_t{3} << 20), many_pinned, 1),
-          limit(3 * least, few_pinned, 3), limit(3 * least + (std::size_t{1} << 20), many_pinned, 2),
+          spilling(limit(3 * least, few_pinned, 3)),
+          limit(3 * least + (std::size_t{1} << 20), many_pinned, 2),
           limit(std::size_t{1} << 30, many_pinned, 0)};
 }
 
@@ -67,7 +73,8 @@ void check(const columns<Key>& all) {
   const results expected = Calls::in_memory(all);
   for (const auto& limit : limits()) {
     SCOPED_TRACE(std::to_string(limit.device_bytes) + " bytes, " + std::to_string(limit.pinned_bytes) +
-                 " pinned, " + std::to_string(limit.streams) + " streams");
+                 " pinned, " + std::to_string(limit.streams) + " streams, files in '" +
+                 limit.spill_folder.string() + "'");
     watched_device device;
     const place_out_of_core place(roost::host(2), device.place, limit);
     const results found = Calls::through(place, all);

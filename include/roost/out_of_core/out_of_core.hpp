@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -8,7 +9,7 @@
 #include "roost/two_way_index.hpp"
 
 /// \file
-/// Calls for columns in host memory that a GPU's memory cannot hold.
+/// Calls for columns in host memory that a GPU's memory cannot hold. Needs the header xxhash.h.
 
 namespace roost {
 
@@ -28,6 +29,13 @@ struct out_of_core_limits {
   /// done, and all of them; a call in two passes counts each byte twice. It may throw: that ends the call,
   /// which gives back all its memory.
   std::function<void(std::size_t done, std::size_t all)> progress{};
+  /// If not empty: a folder for a file in which rows wait between two passes where host memory is short. The
+  /// file has no name: it ends with the call, or with the process, however that ends. Pages that are read
+  /// have checksums.
+  std::filesystem::path spill_folder{};
+  /// Of ordinary host memory, if there is a spill_folder: what waits beyond it and pinned_bytes goes to the
+  /// file, and so does what would leave less than a GiB of the host's memory. Results are in memory.
+  std::size_t host_bytes = ~std::size_t{0};
 };
 
 namespace detail {
@@ -56,6 +64,8 @@ class out_of_core_call;
 /// side of a join that fits is read once. Otherwise rows are first divided into parts by the hashes of their
 /// keys, which wait in host memory: a key, a row number and a value for each row. A part that does not fit is
 /// divided again; if all its rows have one key, by position. Copies of a place share its pinned memory.
+/// Where rows wait in files, all calls throw file_error if the disk is full, or if what they read has
+/// changed.
 ///
 /// `Device`: cuda, or a host, which works in the same way and shows in tests what a GPU would do. Several
 /// threads may call functions with one place at the same time if they may do so with its device; each call
@@ -64,7 +74,7 @@ template <class Device>
 class out_of_core {
  public:
   /// Throws invalid_argument for less than device_bytes_least() for each stream, for less than 64 KiB of
-  /// pinned memory, and for a negative number of streams.
+  /// pinned memory, and for a negative number of streams; file_error if the folder takes no file.
   out_of_core(const host& cpu, const Device& device, out_of_core_limits limits = {});
 
   /// The smallest limit for a device: 24 MiB of a GPU, 2 MiB and 2 MiB for each thread of a host. (Rows are

@@ -87,13 +87,13 @@ class out_of_core_worker {
     copies_.in(result.data(), source, first, count);
     return result;
   }
-  /// Elements of the device, in host memory. Synchronises.
+  /// Elements of the device, in host memory, or in a file if they `may_spill`. Synchronises.
   template <class T>
-  waiting<T, Device> store(const T* source, std::size_t size) {
-    waiting<T, Device> result(blocks_, size);
+  waiting<T, Device> store(const T* source, std::size_t size, bool may_spill = false) {
+    waiting<T, Device> result(blocks_, size, may_spill);
     try {
       for (std::size_t b = 0; b < result.blocks(); ++b) {
-        copies_.out(result[b].data(), source, result[b].size());
+        copies_.out(result[b].data(), result.spilled(b), source, result[b].size());
         source += result[b].size();
       }
       copies_.flush();
@@ -341,7 +341,8 @@ out_of_core<Device>::out_of_core(const host& cpu, const Device& device, out_of_c
   if (limits_.pinned_bytes < pinned_least)
     detail::raise<invalid_argument>(
         {"roost::out_of_core: ", limits_.pinned_bytes, " pinned bytes; give at least ", pinned_least});
-  blocks_ = std::make_shared<detail::pinned_blocks<Device>>(cpu_, limits_.pinned_bytes);
+  blocks_ = std::make_shared<detail::pinned_blocks<Device>>(cpu_, limits_.pinned_bytes, limits_.host_bytes,
+                                                            limits_.spill_folder);
 }
 
 }  // namespace roost
@@ -391,7 +392,7 @@ struct unpack {
   }
 };
 
-/// Items of some parts, in order: pieces of host memory.
+/// Items of some parts, in order: pieces of host memory or of a file.
 template <class As>
 class waiting_items {
   using Item = typename packed<As>::type;
@@ -399,33 +400,51 @@ class waiting_items {
  public:
   using item_type = As;
 
-  void add(const Item* items, std::size_t count) {
+  /// Items first, first + 1, ... of a block.
+  template <class Block>
+  void add(const Block& block, std::size_t first, std::size_t count) {
     if (count == 0) return;
-    pieces_.push_back({items, size_});
+    const auto* const items = reinterpret_cast<const Item*>(block.data());
+    pieces_.push_back({items == nullptr ? nullptr : items + first, &block.spilled(), first, size_});
     size_ += count;
   }
   std::size_t size() const { return size_; }
 
-  /// Calls body(items, count) for the pieces of [first, first + count), in order.
+  /// Calls body(items, count) for the pieces of [first, first + count), in order. Items are null if they are
+  /// in a file.
   template <class Body>
   void each(std::size_t first, std::size_t count, const Body& body) const {
-    if (count == 0) return;
-    const auto begins = computed(pieces_.size(), [&](std::size_t i) { return pieces_[i].begin; });
-    for (std::size_t p = last_at_or_before<std::size_t>(0, pieces_.size(), begins, first); count != 0; ++p) {
-      const std::size_t some = smaller(end_of(p) - first, count);
-      body(pieces_[p].items + (first - pieces_[p].begin), some);
-      first += some, count -= some;
-    }
+    each_piece(first, count, [&](const piece& of, std::size_t at, std::size_t some) {
+      body(of.items == nullptr ? nullptr : of.items + at, some);
+    });
+  }
+  /// The same, with those of a file read, a few at a time.
+  template <class Body>
+  void each_read(std::size_t first, std::size_t count, const Body& body) const {
+    constexpr std::size_t few = larger<std::size_t>(spilled_bytes::page / sizeof(Item), 1);
+    std::vector<Item> items;
+    each_piece(first, count, [&](const piece& of, std::size_t at, std::size_t some) {
+      if (of.items != nullptr) return body(of.items + at, some);
+      items.resize(few);
+      for (std::size_t done = 0; done < some; done += few) {
+        of.read(items.data(), at + done, smaller(few, some - done));
+        body(items.data(), smaller(few, some - done));
+      }
+    });
   }
 
   void write(Item* target, std::size_t first, std::size_t count) const {
-    each(first, count, [&](const Item* items, std::size_t some) {
-      std::memcpy(static_cast<void*>(target), items, some * sizeof(Item));
+    each_piece(first, count, [&](const piece& of, std::size_t at, std::size_t some) {
+      of.read(target, at, some);
       target += some;
     });
   }
 
-  As front() const { return item(pieces_[0].items, 0); }
+  As front() const {
+    Item one;
+    write(&one, 0, 1);
+    return item(&one, 0);
+  }
 
   template <class Device>
   array<As, Device> load(out_of_core_worker<Device>& mine, std::size_t first, std::size_t count) const {
@@ -439,13 +458,19 @@ class waiting_items {
 
   /// Whether all items have the same key.
   bool have_one_key(const host& cpu) const {
-    const auto key = front().key;
+    Item one;
+    write(&one, 0, 1);
+    const auto key = item(&one, 0).key;
+    const auto others = [&](const Item* items, std::size_t n) {
+      return cpu.sum(n, [&](std::size_t i) { return same_key(item(items, i).key, key) ? 0u : 1u; });
+    };
     for (std::size_t p = 0; p < pieces_.size(); ++p) {
-      const Item* const items = pieces_[p].items;
-      const std::size_t n = end_of(p) - pieces_[p].begin;
-      if (!same_key(item(items, n - 1).key, key)) return false;  // so that most are not read
-      if (cpu.sum(n, [&](std::size_t i) { return same_key(item(items, i).key, key) ? 0u : 1u; }) != 0)
-        return false;
+      write(&one, end_of(p) - 1, 1);
+      if (others(&one, 1) != 0) return false;  // so that most are not read
+      std::uint64_t found = 0;
+      each_read(pieces_[p].begin, end_of(p) - pieces_[p].begin,
+                [&](const Item* items, std::size_t n) { found += others(items, n); });
+      if (found != 0) return false;
     }
     return true;
   }
@@ -461,14 +486,35 @@ class waiting_items {
   std::size_t end_of(std::size_t p) const { return p + 1 == pieces_.size() ? size_ : pieces_[p + 1].begin; }
 
   struct piece {
-    const Item* items;
+    const Item* items;  // or null
+    const spilled_bytes* file;
+    std::size_t first;  // in the file
     std::size_t begin;  // in all
+
+    void read(Item* target, std::size_t at, std::size_t count) const {
+      if (items != nullptr) {
+        std::memcpy(static_cast<void*>(target), items + at, count * sizeof(Item));
+      } else {
+        file->read(reinterpret_cast<std::byte*>(target), (first + at) * sizeof(Item), count * sizeof(Item));
+      }
+    }
   };
+  /// body(piece, first, count) for those of [first, first + count), in order.
+  template <class Body>
+  void each_piece(std::size_t first, std::size_t count, const Body& body) const {
+    if (count == 0) return;
+    const auto begins = computed(pieces_.size(), [&](std::size_t i) { return pieces_[i].begin; });
+    for (std::size_t p = last_at_or_before<std::size_t>(0, pieces_.size(), begins, first); count != 0; ++p) {
+      const std::size_t some = smaller(end_of(p) - first, count);
+      body(pieces_[p], first - pieces_[p].begin, some);
+      first += some, count -= some;
+    }
+  }
   std::vector<piece> pieces_;
   std::size_t size_ = 0;
 };
 
-/// Items that wait in host memory, by part.
+/// Items that wait in host memory or a file, by part.
 template <class Item, class Device>
 class waiting_parts {
  public:
@@ -500,8 +546,9 @@ class waiting_parts {
     waiting_items<Item> result;
     for (const auto& [piece, chunks] : chunks_)
       for (const chunk& c : chunks)
-        c.items.each(c.begins[first], c.begins[end],
-                     [&](const auto* items, std::size_t count) { result.add(items, count); });
+        c.items.each(
+            c.begins[first], c.begins[end],
+            [&](const auto& block, std::size_t at, std::size_t count) { result.add(block, at, count); });
     return result;
   }
 
@@ -510,10 +557,10 @@ class waiting_parts {
   static waiting<waits, Device> stored(out_of_core_worker<Device>& worker, const Item* items,
                                        std::size_t count) {
     if constexpr (std::is_same_v<Item, waits>) {
-      return worker.store(items, count);
+      return worker.store(items, count, true);
     } else {
       const auto without_padding = array_of(worker.device(), count, packed<Item>{items});
-      return worker.store(without_padding.data(), count);
+      return worker.store(without_padding.data(), count, true);
     }
   }
 

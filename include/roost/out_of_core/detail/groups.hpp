@@ -170,7 +170,7 @@ struct waiting_values {
 
   template <class Value>
   void write(Value* target, std::size_t first, std::size_t count) const {
-    items.each(first, count, [&](const Item* from, std::size_t some) {
+    items.each_read(first, count, [&](const auto* from, std::size_t some) {
       for (std::size_t i = 0; i < some; ++i) *target++ = from[i].value.value;
     });
   }

@@ -8,6 +8,7 @@
 
 #include "roost/detail/place/arrays.hpp"
 #include "roost/detail/place/streams.hpp"
+#include "roost/out_of_core/detail/spill.hpp"
 
 // The memory of an out-of-core call: what it may allocate on the device, pinned memory, and copies between
 // them.
@@ -189,16 +190,19 @@ struct pinned<cuda> {
 template <class Device>
 class pinned_blocks {
  public:
-  pinned_blocks(const host& cpu, std::size_t bytes) : cpu_(cpu) {
+  pinned_blocks(const host& cpu, std::size_t bytes, std::size_t host_bytes,
+                const std::filesystem::path& spill_folder)
+      : cpu_(cpu), host_bytes_(host_bytes), folder_(spill_folder) {
     constexpr std::size_t largest_block = std::size_t{8} << 20;
     block_bytes_ = smaller(largest_block, bytes / 8 / alignment_most * alignment_most);
     most_ = bytes / block_bytes_;
+    if (!folder_.empty()) spill_file{folder_};  // throws if none can be made there
   }
   pinned_blocks(const pinned_blocks&) = delete;
 
   std::size_t block_bytes() const { return block_bytes_; }
 
-  /// A block, or, beyond the limit, ordinary memory: then copies take longer.
+  /// A block, or, beyond the limit, ordinary memory or bytes of a file: then copies take longer.
   class block {
    public:
     block() = default;
@@ -206,6 +210,8 @@ class pinned_blocks {
     block& operator=(block&& other) noexcept {
       std::swap(from_, other.from_);
       std::swap(pinned_, other.pinned_);
+      std::swap(counted_, other.counted_);
+      std::swap(spilled_, other.spilled_);
       ordinary_ = std::move(other.ordinary_);  // swaps
       return *this;
     }
@@ -213,28 +219,39 @@ class pinned_blocks {
       if (pinned_ != nullptr) {
         from_->give_back(pinned_);
       } else if (from_ != nullptr) {
-        from_->ordinary_bytes_ -= ordinary_.size();
+        from_->ordinary_bytes_ -= counted_;
       }
     }
     std::byte* data() { return pinned_ != nullptr ? pinned_ : ordinary_.data(); }
     const std::byte* data() const { return pinned_ != nullptr ? pinned_ : ordinary_.data(); }
+    /// Where the bytes are if they are not in memory; data() is null then.
+    spilled_bytes& spilled() { return spilled_; }
+    const spilled_bytes& spilled() const { return spilled_; }
 
    private:
     friend class pinned_blocks;
     pinned_blocks* from_ = nullptr;
     std::byte* pinned_ = nullptr;
+    std::size_t counted_ = 0;  // of ordinary memory
     array<std::byte, host> ordinary_;
+    spilled_bytes spilled_;
   };
-  /// At least `bytes` bytes, of at most block_bytes(). For few of them a block would be a waste.
-  block take(std::size_t bytes) {
+  /// At least `bytes` bytes, of at most block_bytes(). For few of them a block would be a waste. They may be
+  /// in a file if they `may_spill`.
+  block take(std::size_t bytes, bool may_spill = false) {
     block result;
-    if (bytes >= block_bytes_ / 4) result.pinned_ = pinned_memory();
-    if (result.pinned_ == nullptr) {
-      expect_room(bytes);
-      result.ordinary_ = array<std::byte, host>(cpu_, bytes);
-      ordinary_bytes_ += bytes;
-    }
     result.from_ = this;
+    if (bytes >= block_bytes_ / 4) result.pinned_ = pinned_memory();
+    if (result.pinned_ != nullptr) return result;
+    const std::size_t before = ordinary_bytes_.fetch_add(bytes);
+    result.counted_ = bytes;
+    if (may_spill && !folder_.empty() && is_short(before, bytes)) {
+      ordinary_bytes_ -= std::exchange(result.counted_, 0);
+      result.spilled_ = spilled_bytes(file(), bytes);
+    } else {
+      expect_room(before, bytes);
+      result.ordinary_ = array<std::byte, host>(cpu_, bytes);
+    }
     return result;
   }
 
@@ -259,13 +276,31 @@ class pinned_blocks {
   }
   /// Throws out_of_memory where what waits would leave the host less than a GiB: the system grants a block,
   /// and would end the process when it is written. Looks at each 256 MiB.
-  void expect_room(std::size_t bytes) const {
-    const std::size_t before = ordinary_bytes_;
+  void expect_room(std::size_t before, std::size_t bytes) const {
     if ((before + bytes) >> 28 != before >> 28) cpu_.expect_room(std::size_t{1} << 30);
+  }
+  /// Whether the host has no more ordinary memory for what may spill.
+  bool is_short(std::size_t before, std::size_t bytes) const {
+    if (bytes > host_bytes_ || before > host_bytes_ - bytes) return true;
+    try {
+      expect_room(before, bytes);
+      return false;
+    } catch (const out_of_memory&) {
+      return true;
+    }
+  }
+  /// The file of all that waits now. The next call has another, so that the disk's space is freed.
+  std::shared_ptr<spill_file> file() {
+    const std::lock_guard hold(lock_);
+    auto file = file_.lock();
+    if (!file || !file->is_of_this_process()) file_ = file = std::make_shared<spill_file>(folder_);
+    return file;
   }
 
   host cpu_;
-  std::size_t block_bytes_, most_;
+  std::size_t block_bytes_, most_, host_bytes_;
+  std::filesystem::path folder_;
+  std::weak_ptr<spill_file> file_;
   std::mutex lock_;
   std::vector<typename pinned<Device>::memory> all_;
   std::vector<std::byte*> free_;
@@ -280,28 +315,30 @@ class waiting {
  public:
   using block = typename pinned_blocks<Device>::block;
 
-  waiting(pinned_blocks<Device>& blocks, std::size_t size)
+  waiting(pinned_blocks<Device>& blocks, std::size_t size, bool may_spill = false)
       : size_(size), of_block_(blocks.block_bytes() / sizeof(T)) {
     blocks_.reserve(ceil_div(size, of_block_));
     for (std::size_t first = 0; first < size; first += of_block_)
-      blocks_.push_back(blocks.take(smaller(of_block_, size - first) * sizeof(T)));
+      blocks_.push_back(blocks.take(smaller(of_block_, size - first) * sizeof(T), may_spill));
   }
 
   std::size_t size() const { return size_; }
   std::size_t blocks() const { return blocks_.size(); }
-  /// The elements of a block.
+  /// The elements of a block; null if they are in a file.
   std::span<T> operator[](std::size_t b) {
     return {reinterpret_cast<T*>(blocks_[b].data()), smaller(of_block_, size_ - b * of_block_)};
   }
   std::span<const T> operator[](std::size_t b) const {
     return {reinterpret_cast<const T*>(blocks_[b].data()), smaller(of_block_, size_ - b * of_block_)};
   }
-  /// Calls body(elements, count) for the pieces of [first, end), in order.
+  spilled_bytes& spilled(std::size_t b) { return blocks_[b].spilled(); }
+  /// Calls body(block, first, count) for the pieces of [first, end), in order; a block's elements begin with
+  /// its number 0.
   template <class Body>
   void each(std::size_t first, std::size_t end, const Body& body) const {
     for (std::size_t b = first / of_block_; first < end; ++b) {
       const std::size_t some = smaller((b + 1) * of_block_, end) - first;
-      body((*this)[b].data() + (first - b * of_block_), some);
+      body(blocks_[b], first - b * of_block_, some);
       first += some;
     }
   }
@@ -385,12 +422,14 @@ class host_copies {
     stage();
   }
 
-  /// Copies memory of the device to the host, where it is after flush().
+  /// Copies memory of the device to the host, where it is after flush(): to `target`, or to `file`, which has
+  /// at most the bytes of a buffer.
   template <class T>
-  void out(T* target, const T* source, std::size_t count) {
+  void out(T* target, spilled_bytes& file, const T* source, std::size_t count) {
     const bool direct = pinned<Device>::holds(target, count * sizeof(T));
     each_buffer<T>(count, [&](int turn, std::size_t done, std::size_t n) {
-      const full copied{turn, direct ? nullptr : target + done, n * sizeof(T)};
+      const full copied{turn, direct || file ? nullptr : target + done, n * sizeof(T),
+                        file ? &file : nullptr};
       device_.copy(turn, direct ? target + done : static_cast<void*>(buffers_[turn].data()), source + done,
                    copied.bytes);
       empty();
@@ -408,6 +447,7 @@ class host_copies {
     int turn = 0;
     void* target = nullptr;
     std::size_t bytes = 0;
+    spilled_bytes* file = nullptr;
   };
 
   template <class T, class Source>
@@ -423,14 +463,18 @@ class host_copies {
   }
 
   void empty() {
-    const auto [turn, target, bytes] = std::exchange(full_, {});
-    if (target == nullptr) return;
-    device_.wait(turn);
-    const std::byte* const from = buffers_[turn].data();
-    for_each_tile<std::byte>(cpu_, bytes,
-                             [to = static_cast<std::byte*>(target), from](auto first, auto some) {
-                               std::memcpy(to + first, from + first, some);
-                             });
+    const full copied = std::exchange(full_, {});
+    if (copied.target == nullptr && copied.file == nullptr) return;
+    device_.wait(copied.turn);
+    const std::byte* const from = buffers_[copied.turn].data();
+    static_assert((std::size_t{256} << 10) % spilled_bytes::page == 0, "tiles are whole pages");
+    for_each_tile<std::byte>(cpu_, copied.bytes, [&](std::size_t first, std::size_t some) {
+      if (copied.file != nullptr) {
+        copied.file->write(from + first, first, some);
+      } else {
+        std::memcpy(static_cast<std::byte*>(copied.target) + first, from + first, some);
+      }
+    });
   }
 
   /// body(buffer, first, count) for the elements of each buffer.
