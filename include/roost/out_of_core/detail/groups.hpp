@@ -192,12 +192,35 @@ struct part_of_key {
   }
 };
 
-/// Groups in host memory, which ascend by first row.
-template <class Item>
-struct run_of_groups {
-  std::span<const Item> groups;
-  std::size_t size() const { return groups.size(); }
-  auto row(std::size_t i) const { return groups[i].value.row; }
+/// A group as it waits for its place.
+template <class Key, class Row, class Value, std::size_t N>
+struct found_group : pair<Key, combined_rows<Row, Value, N>> {
+  ROOST_FN Row row() const { return this->value.row; }
+};
+struct key_of_group {
+  template <class Group>
+  ROOST_FN auto operator()(const Group& of) const {
+    return of.key;
+  }
+};
+struct first_row_of_group {
+  template <class Group>
+  ROOST_FN auto operator()(const Group& of) const {
+    return of.row();
+  }
+};
+struct rows_of_group {
+  template <class Group>
+  ROOST_FN std::uint64_t operator()(const Group& of) const {
+    return of.value.count;
+  }
+};
+template <std::size_t K>
+struct result_of_group {
+  template <class Group>
+  ROOST_FN auto operator()(const Group& of) const {
+    return of.value.template result<K>();
+  }
 };
 
 /// The groups of rows, with N functions. `Wait`: what waits for a row.
@@ -205,7 +228,7 @@ template <class Device, class Key, class Row, class Value, class Wait, class... 
 class out_of_core_groups {
   static constexpr std::size_t functions = sizeof...(F);
   using item = pair<Key, Wait>;
-  using group_item = pair<Key, combined_rows<Row, Value, functions>>;
+  using group_item = found_group<Key, Row, Value, functions>;
   using found = group_columns<Key, Row, Row, Value, functions, Device>;
   using result = group_columns<Key, Row, std::uint64_t, Value, functions, host>;
   using call = out_of_core_call<Device>;
@@ -454,10 +477,8 @@ class out_of_core_groups {
   /// All groups of n rows, by first row.
   result ordered(std::size_t n) {
     const host& cpu = call_.cpu();
-    std::vector<run_of_groups<group_item>> runs;
-    for (const auto& some : groups_)
-      for (std::size_t b = 0; b < some.blocks(); ++b) runs.push_back({some[b]});
-    const merged_runs<run_of_groups<group_item>> order(cpu, runs, n, false);
+    items_by_row<group_item, Device> order(call_, n);
+    for (const auto& some : groups_) order.add_all(some);
     const std::size_t size = order.size();
     result all;
     all.keys = array<Key, host>(cpu, size);
@@ -465,17 +486,22 @@ class out_of_core_groups {
     if (wanted_.counts) all.counts = array<std::uint64_t, host>(cpu, size);
     each_function([&]<std::size_t K>(const auto&) { all.values[K] = array<Value, host>(cpu, size); });
     order.each(
-        [&](std::size_t at, std::size_t row) {
-          if (wanted_.rows) all.rows[at] = static_cast<Row>(row);
+        larger(sizeof(std::uint64_t), larger(sizeof(Key), sizeof(Value))), 0,
+        [&](worker& mine, const auto& groups, const auto& positions, const auto& of) {
+          store_column<key_of_group>(mine, groups, positions, of, all.keys);
+          if (wanted_.rows) store_column<first_row_of_group>(mine, groups, positions, of, all.rows);
+          if (wanted_.counts) store_column<rows_of_group>(mine, groups, positions, of, all.counts);
+          each_function([&]<std::size_t K>(const auto&) {
+            store_column<result_of_group<K>>(mine, groups, positions, of, all.values[K]);
+          });
         },
-        [&](std::size_t at, const auto& run, std::size_t i) {
-          const auto& group = run.groups[i];
+        [&](std::size_t at, const group_item& group) {
           all.keys[at] = group.key;
+          if (wanted_.rows) all.rows[at] = group.row();
           if (wanted_.counts) all.counts[at] = group.value.count;
           each_function(
               [&]<std::size_t K>(const auto&) { all.values[K][at] = group.value.template result<K>(); });
-        },
-        [](std::size_t) {});
+        });
     return all;
   }
 
