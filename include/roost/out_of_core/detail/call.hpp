@@ -35,8 +35,8 @@
 // parts of their own.
 //
 // Order. A stable partition and pieces in order keep the rows of a key in input order, so values are combined
-// as in memory. Results are runs that ascend by row: of the left side, or the first of a group. The host
-// merges them, tile after tile of rows, by counting (merged_runs). Which worker did a piece shows nowhere.
+// as in memory. Results are runs that ascend by row: of the left side, or the first of a group. A last pass
+// sorts them, block after block of rows (order.hpp). Which worker did a piece shows nowhere.
 
 namespace roost::detail {
 
@@ -74,10 +74,14 @@ class out_of_core_worker {
   /// Waits for the device, also after an error.
   void wait() { memory_.wait_for_all(); }
 
+  /// Bytes for rows.
+  std::size_t room() const {
+    const std::size_t left = memory_.left();
+    return left - smaller(left, scratch_reserve(device()));
+  }
   /// How many rows still fit at once if each takes so many bytes.
   std::size_t rows_of(std::size_t bytes_each) const {
-    const std::size_t left = memory_.left(), room = left - smaller(left, scratch_reserve(device()));
-    return std::clamp<std::size_t>(room / bytes_each, 1, std::size_t{1} << 31);
+    return std::clamp<std::size_t>(room() / bytes_each, 1, std::size_t{1} << 31);
   }
 
   /// Elements of a source, in memory of the device. Asynchronous on cuda.
@@ -102,6 +106,14 @@ class out_of_core_worker {
       throw;
     }
     return result;
+  }
+
+  /// The same, to memory of the caller.
+  template <class T>
+  void store(const array<T, Device>& source, T* target) {
+    spilled_bytes no_file;
+    copies_.out(target, no_file, source.data(), source.size());
+    copies_.flush();
   }
 
   /// Returns the largest count of `most`, a half of that, ... for which work(count) is not refused memory by
@@ -400,6 +412,10 @@ class waiting_items {
  public:
   using item_type = As;
 
+  void add(std::span<const Item> items) {
+    pieces_.push_back({items.data(), nullptr, 0, size_});
+    size_ += items.size();
+  }
   /// Items first, first + 1, ... of a block.
   template <class Block>
   void add(const Block& block, std::size_t first, std::size_t count) {
@@ -440,6 +456,12 @@ class waiting_items {
     });
   }
 
+  As front() const {
+    Item one;
+    write(&one, 0, 1);
+    return item(&one, 0);
+  }
+
   template <class Device>
   array<As, Device> load(out_of_core_worker<Device>& mine, std::size_t first, std::size_t count) const {
     auto items = mine.template load<Item>(*this, first, count);
@@ -454,9 +476,9 @@ class waiting_items {
   bool have_one_key(const host& cpu) const {
     Item one;
     write(&one, 0, 1);
-    const auto key = one.key;
+    const auto key = item(&one, 0).key;
     const auto others = [&](const Item* items, std::size_t n) {
-      return cpu.sum(n, [&](std::size_t i) { return same_key(items[i].key, key) ? 0u : 1u; });
+      return cpu.sum(n, [&](std::size_t i) { return same_key(item(items, i).key, key) ? 0u : 1u; });
     };
     for (std::size_t p = 0; p < pieces_.size(); ++p) {
       write(&one, end_of(p) - 1, 1);
@@ -470,6 +492,13 @@ class waiting_items {
   }
 
  private:
+  static As item(const Item* items, std::size_t i) {
+    if constexpr (std::is_same_v<As, Item>) {
+      return items[i];
+    } else {
+      return unpack<As>{items}(i);
+    }
+  }
   std::size_t end_of(std::size_t p) const { return p + 1 == pieces_.size() ? size_ : pieces_[p + 1].begin; }
 
   struct piece {
@@ -558,146 +587,6 @@ class waiting_parts {
   std::mutex lock_;
   std::map<std::size_t, std::vector<chunk>> chunks_;  // by piece
   std::vector<std::size_t> sizes_;
-};
-
-/// Where the elements of runs go that are sorted by row: first by row, then by run. `Run` has size(), and
-/// row(i), which ascends. Rows are below n.
-template <class Run>
-class merged_runs {
- public:
-  /// `all`: rows that no run has get an element, too.
-  merged_runs(const host& cpu, std::span<const Run> runs, std::size_t n, bool all)
-      : cpu_(cpu),
-        runs_(runs),
-        n_(n),
-        all_(all),
-        tile_(std::clamp(std::bit_floor(n >> 10), 4 * few, std::size_t{1} << 18)),
-        tiles_(ceil_div(n, tile_)) {
-    is_sorted_ = !all;
-    for (std::size_t r = 1; r < runs.size(); ++r)
-      is_sorted_ = is_sorted_ && runs[r - 1].row(runs[r - 1].size() - 1) <= runs[r].row(0);
-    if (is_sorted_) {
-      for (const Run& run : runs) begins_.push_back(std::exchange(size_, size_ + run.size()));
-    } else {
-      cut();
-    }
-  }
-
-  std::size_t size() const { return size_; }
-
-  /// For each element at_row(position, row), by position, and put(position, run, i); for a row without one
-  /// at_row(position, row) and none(position). On all threads.
-  template <class AtRow, class Put, class None>
-  void each(const AtRow& at_row, const Put& put, const None& none) const {
-    if (is_sorted_) {
-      for (std::size_t r = 0; r < runs_.size(); ++r)
-        for_each_tile<std::uint64_t>(cpu_, runs_[r].size(), [&](std::size_t first, std::size_t count) {
-          const std::size_t at = begins_[r];
-          for (std::size_t i = first; i < first + count; ++i) at_row(at + i, runs_[r].row(i));
-          for (std::size_t i = first; i < first + count; ++i) put(at + i, runs_[r], i);
-        });
-      return;
-    }
-    cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
-      std::uint64_t position = begins_[t];
-      each_few(t, scratch, [&](std::size_t first_row, std::span<std::uint64_t> next, const auto& pieces) {
-        if (static_cast<std::size_t>(std::count(next.begin(), next.end(), 1)) == next.size()) {  // is faster
-          for (std::size_t row = 0; row < next.size(); ++row) at_row(position + row, first_row + row);
-          for_each_element(pieces, [&](const Run& run, std::size_t i) {
-            put(position + (run.row(i) - first_row), run, i);
-          });
-          position += next.size();
-          return;
-        }
-        for (std::size_t row = 0; row < next.size(); ++row) {
-          const std::uint64_t elements = std::exchange(next[row], position);
-          for (std::uint64_t i = 0; i < elements; ++i) at_row(position++, first_row + row);
-          if (all_ && elements == 0) {
-            at_row(position, first_row + row);
-            none(position++);
-          }
-        }
-        for_each_element(pieces,
-                         [&](const Run& run, std::size_t i) { put(next[run.row(i) - first_row]++, run, i); });
-      });
-    });
-  }
-
- private:
-  static constexpr std::size_t few = std::size_t{1} << 11;  // rows, whose counts fit in the first cache
-  static constexpr std::size_t scratch_bytes = few * sizeof(std::uint64_t);
-
-  /// Elements of a run whose rows are in one tile; those up to `middle` are in the next few rows.
-  struct piece {
-    std::size_t run, first, end, middle;
-  };
-
-  /// body(first row, elements of each row, pieces) for the rows of a tile, a few at a time.
-  template <class Body>
-  void each_few(std::size_t t, std::byte* scratch, const Body& body) const {
-    std::vector<piece> pieces = tiles_[t];
-    for (std::size_t row = t * tile_, end = smaller(n_, row + tile_); row < end; row += few) {
-      const std::span next(reinterpret_cast<std::uint64_t*>(scratch), smaller(few, end - row));
-      std::fill(next.begin(), next.end(), 0);
-      for (piece& p : pieces) {
-        const Run run = runs_[p.run];
-        std::size_t i = p.first;
-        for (; i < p.end && run.row(i) < row + few; ++i) ++next[run.row(i) - row];
-        p.middle = i;
-      }
-      body(row, next, std::as_const(pieces));
-      for (piece& p : pieces) p.first = p.middle;
-    }
-  }
-
-  template <class Body>
-  void for_each_element(const std::vector<piece>& pieces, const Body& body) const {
-    for (const piece& p : pieces) {
-      const Run run = runs_[p.run];
-      for (std::size_t i = p.first; i < p.middle; ++i) body(run, i);
-    }
-  }
-
-  void cut() {
-    std::vector<std::vector<piece>> of_runs(runs_.size());
-    cpu_.launch(runs_.size(), 0, [&](const auto&, std::size_t r, std::byte*) {
-      const Run& run = runs_[r];
-      for (std::size_t first = 0; first < run.size();) {
-        const std::size_t next_tile = (run.row(first) / tile_ + 1) * tile_;
-        std::size_t end = run.size(), before = first;  // run.row(before) is in the tile
-        for (std::size_t step = 1; before + step < end; step *= 2) {
-          if (run.row(before + step) >= next_tile) {
-            end = before + step;
-          } else {
-            before += step;
-          }
-        }
-        end = lower_bound(before + 1, end, [&](std::size_t i) { return run.row(i) < next_tile; });
-        of_runs[r].push_back({r, first, end, 0});
-        first = end;
-      }
-    });
-    for (const auto& pieces : of_runs)
-      for (const piece& p : pieces) tiles_[runs_[p.run].row(p.first) / tile_].push_back(p);
-    begins_.resize(tiles_.size());
-    cpu_.launch(tiles_.size(), scratch_bytes, [&](const auto&, std::size_t t, std::byte* scratch) {
-      for (const piece& p : tiles_[t]) begins_[t] += p.end - p.first;
-      if (!all_) return;
-      each_few(t, scratch, [&](std::size_t, std::span<std::uint64_t> counts, const auto&) {
-        begins_[t] += static_cast<std::size_t>(std::count(counts.begin(), counts.end(), 0));
-      });
-    });
-    for (std::uint64_t& begin : begins_) begin = std::exchange(size_, size_ + begin);
-  }
-
-  const host& cpu_;
-  std::span<const Run> runs_;
-  std::size_t n_;
-  bool all_, is_sorted_;
-  std::size_t tile_;  // rows
-  std::vector<std::vector<piece>> tiles_;
-  std::vector<std::uint64_t> begins_;  // of tiles, or of runs
-  std::size_t size_ = 0;
 };
 
 /// The seeds of the hashes by which rows are divided: not those of the calls in memory.

@@ -23,6 +23,13 @@ struct row_and_value {
     return value;
   }
 };
+template <class Row>
+struct row_and_value<Row, none> {
+  static constexpr bool combines = false;
+  Row row;
+
+  ROOST_FN static row_and_value of(Row row, const none&) { return {row}; }
+};
 
 /// The first row, the number of rows, and the result of each function, if the order does not matter.
 template <class Row, class Value, std::size_t N>
@@ -54,10 +61,11 @@ struct combined_rows<Row, none, 0> {
 };
 
 /// Groups as columns.
-template <class Key, class Row, class Value, std::size_t N, class Place>
+template <class Key, class Row, class Count, class Value, std::size_t N, class Place>
 struct group_columns {
   array<Key, Place> keys;
-  array<Row, Place> rows, counts;  // the first row, and how many there are
+  array<Row, Place> rows;      // the first ones
+  array<Count, Place> counts;  // of rows
   std::array<array<Value, Place>, N> values;
 };
 
@@ -184,12 +192,35 @@ struct part_of_key {
   }
 };
 
-/// Groups in host memory, which ascend by first row.
-template <class Item>
-struct run_of_groups {
-  std::span<const Item> groups;
-  std::size_t size() const { return groups.size(); }
-  auto row(std::size_t i) const { return groups[i].value.row; }
+/// A group as it waits for its place.
+template <class Key, class Row, class Value, std::size_t N>
+struct found_group : pair<Key, combined_rows<Row, Value, N>> {
+  ROOST_FN Row row() const { return this->value.row; }
+};
+struct key_of_group {
+  template <class Group>
+  ROOST_FN auto operator()(const Group& of) const {
+    return of.key;
+  }
+};
+struct first_row_of_group {
+  template <class Group>
+  ROOST_FN auto operator()(const Group& of) const {
+    return of.row();
+  }
+};
+struct rows_of_group {
+  template <class Group>
+  ROOST_FN std::uint64_t operator()(const Group& of) const {
+    return of.value.count;
+  }
+};
+template <std::size_t K>
+struct result_of_group {
+  template <class Group>
+  ROOST_FN auto operator()(const Group& of) const {
+    return of.value.template result<K>();
+  }
 };
 
 /// The groups of rows, with N functions. `Wait`: what waits for a row.
@@ -197,9 +228,9 @@ template <class Device, class Key, class Row, class Value, class Wait, class... 
 class out_of_core_groups {
   static constexpr std::size_t functions = sizeof...(F);
   using item = pair<Key, Wait>;
-  using group_item = pair<Key, combined_rows<Row, Value, functions>>;
-  template <class Place>
-  using columns = group_columns<Key, Row, Value, functions, Place>;
+  using group_item = found_group<Key, Row, Value, functions>;
+  using found = group_columns<Key, Row, Row, Value, functions, Device>;
+  using result = group_columns<Key, Row, std::uint64_t, Value, functions, host>;
   using call = out_of_core_call<Device>;
   using worker = typename call::worker;
 
@@ -219,7 +250,7 @@ class out_of_core_groups {
 
   /// The groups in the order of their first rows. `bytes`: of the ranges.
   template <class Keys, class Values>
-  columns<host> run(const Keys& keys, const Values& values, std::size_t bytes) {
+  result run(const Keys& keys, const Values& values, std::size_t bytes) {
     const whole_rows<item, Keys, Values> all{keys, values};
     const std::size_t n = all.size();
     bytes_each_ = static_cast<double>(bytes) / static_cast<double>(larger<std::size_t>(n, 1));
@@ -333,7 +364,7 @@ class out_of_core_groups {
     return together;
   }
 
-  columns<Device> groups_of(worker& mine, array<item, Device> items) {
+  found groups_of(worker& mine, array<item, Device> items) {
     const Device& device = mine.device();
     const item* const from = items.data();
     const auto keys = keys_of_items(items);
@@ -341,7 +372,7 @@ class out_of_core_groups {
     const std::size_t n = grouped.size();
     const std::uint32_t* const order = grouped.values.data();
     const std::span<const std::uint64_t> offsets(grouped.offsets.data(), n + 1);
-    columns<Device> result;
+    found result;
     if constexpr (Wait::combines) {
       result.rows = array<Row, Device>(device, n);
       reduce_lists(device, first_row_of_item<item>{from, order}, offsets, minimum(), result.rows.data(),
@@ -375,7 +406,7 @@ class out_of_core_groups {
   }
 
   template <class Item>
-  array<Item, Device> items_of(worker& mine, const columns<Device>& groups, const std::uint32_t* order) {
+  array<Item, Device> items_of(worker& mine, const found& groups, const std::uint32_t* order) {
     item_of_group<Item, Key, Row, Value, functions> make{
         groups.keys.data(), groups.rows.data(), groups.counts.data(), {}, order};
     each_function([&]<std::size_t K>(const auto&) { make.values[K] = groups.values[K].data(); });
@@ -385,7 +416,7 @@ class out_of_core_groups {
   }
 
   /// Adds groups, by first row.
-  void add(worker& mine, const columns<Device>& groups) {
+  void add(worker& mine, const found& groups) {
     const Device& device = mine.device();
     const auto sorted =
         sort_keys(device, as_sequence(groups.rows), numbers_to<std::uint32_t>(groups.rows.size()));
@@ -400,15 +431,16 @@ class out_of_core_groups {
 
   /// The group of rows with one key, of which there are too many to be combined at once.
   void add_one_key(worker& mine, const waiting_items<item>& source) {
-    item first;
-    source.write(&first, 0, 1);
+    const item first = source.front();
     group_item group{};
     group.key = first.key;
     group.value.row = first.value.row;
     group.value.count = static_cast<Row>(source.size());
-    each_function([&]<std::size_t K>(const auto& f) {
-      group.value.values[K] = combine_list(mine, waiting_values<item>{source}, source.size(), f);
-    });
+    if constexpr (functions != 0) {
+      each_function([&]<std::size_t K>(const auto& f) {
+        group.value.values[K] = combine_list(mine, waiting_values<item>{source}, source.size(), f);
+      });
+    }
     waiting<group_item, Device> one(mine.blocks(), 1);
     one[0][0] = group;
     keep(std::move(one));
@@ -443,31 +475,34 @@ class out_of_core_groups {
   }
 
   /// All groups of n rows, by first row.
-  columns<host> ordered(std::size_t n) {
+  result ordered(std::size_t n) {
     const host& cpu = call_.cpu();
-    std::vector<run_of_groups<group_item>> runs;
-    for (const auto& some : groups_)
-      for (std::size_t b = 0; b < some.blocks(); ++b) runs.push_back({some[b]});
-    const merged_runs<run_of_groups<group_item>> order(cpu, runs, n, false);
+    items_by_row<group_item, Device> order(call_, n);
+    for (const auto& some : groups_) order.add_all(some);
     const std::size_t size = order.size();
-    columns<host> result;
-    result.keys = array<Key, host>(cpu, size);
-    if (wanted_.rows) result.rows = array<Row, host>(cpu, size);
-    if (wanted_.counts) result.counts = array<Row, host>(cpu, size);
-    each_function([&]<std::size_t K>(const auto&) { result.values[K] = array<Value, host>(cpu, size); });
+    result all;
+    all.keys = array<Key, host>(cpu, size);
+    if (wanted_.rows) all.rows = array<Row, host>(cpu, size);
+    if (wanted_.counts) all.counts = array<std::uint64_t, host>(cpu, size);
+    each_function([&]<std::size_t K>(const auto&) { all.values[K] = array<Value, host>(cpu, size); });
     order.each(
-        [&](std::size_t at, std::size_t row) {
-          if (wanted_.rows) result.rows[at] = static_cast<Row>(row);
+        larger(sizeof(std::uint64_t), larger(sizeof(Key), sizeof(Value))), 0,
+        [&](worker& mine, const auto& groups, const auto& positions, const auto& of) {
+          store_column<key_of_group>(mine, groups, positions, of, all.keys);
+          if (wanted_.rows) store_column<first_row_of_group>(mine, groups, positions, of, all.rows);
+          if (wanted_.counts) store_column<rows_of_group>(mine, groups, positions, of, all.counts);
+          each_function([&]<std::size_t K>(const auto&) {
+            store_column<result_of_group<K>>(mine, groups, positions, of, all.values[K]);
+          });
         },
-        [&](std::size_t at, const auto& run, std::size_t i) {
-          const auto& group = run.groups[i];
-          result.keys[at] = group.key;
-          if (wanted_.counts) result.counts[at] = group.value.count;
+        [&](std::size_t at, const group_item& group) {
+          all.keys[at] = group.key;
+          if (wanted_.rows) all.rows[at] = group.row();
+          if (wanted_.counts) all.counts[at] = group.value.count;
           each_function(
-              [&]<std::size_t K>(const auto&) { result.values[K][at] = group.value.template result<K>(); });
-        },
-        [](std::size_t) {});
-    return result;
+              [&]<std::size_t K>(const auto&) { all.values[K][at] = group.value.template result<K>(); });
+        });
+    return all;
   }
 
   call& call_;
@@ -507,6 +542,16 @@ auto group_by_out_of_core(const out_of_core<Device>& place, const Keys& keys, co
       functions);
 }
 
+/// Whether nearly all keys of a piece are different, so that there is nothing to combine before they wait.
+template <class Device, class Keys>
+bool repeats_little(const out_of_core<Device>& place, const Keys& keys) {
+  const std::size_t sample = std::bit_floor(smaller(keys.size(), std::size_t{1} << 18));
+  if (sample == 0) return true;
+  const auto piece = static_cast<double>(place.limits().device_bytes / place.limits().streams / 128);
+  return static_cast<double>(count_copies(place.cpu(), alone{keys}, static_cast<std::uint32_t>(sample))) <
+         static_cast<double>(sample) * static_cast<double>(sample) / (2 * piece);
+}
+
 template <class Device, class Keys>
 unique_keys<element_of<Keys>, host> unique_out_of_core(const out_of_core<Device>& place, const Keys& keys,
                                                        const unique_options& wanted, const char* where) {
@@ -516,23 +561,24 @@ unique_keys<element_of<Keys>, host> unique_out_of_core(const out_of_core<Device>
   check_order<key>(wanted.order, where);
   check_batch(sequence.size(), where);
   const host& cpu = place.cpu();
-  unique_keys<key, host> result;
-  {
+  const auto groups_of = [&]<class Wait>(std::type_identity<Wait>) {
     out_of_core_call<Device> call(place, where);
-    auto groups = out_of_core_groups<Device, key, row, none, combined_rows<row, none, 0>>(
-                      call, {wanted.first, wanted.counts})
+    auto groups = out_of_core_groups<Device, key, row, none, Wait>(call, {wanted.first, wanted.counts})
                       .run(sequence, none(), sequence.size() * sizeof(key));
-    auto order = array_of(cpu, groups.keys.size(), number<row>());
-    if constexpr (is_integer<key>) {
-      if (wanted.order == index_order::by_key) groups.keys = sort_by_key(cpu, groups.keys, order);
+    return unique_keys<key, host>{
+        std::move(groups.keys), std::move(groups.rows), {}, std::move(groups.counts)};
+  };
+  unique_keys<key, host> result = repeats_little(place, sequence)
+                                      ? groups_of(std::type_identity<row_and_value<row, none>>())
+                                      : groups_of(std::type_identity<combined_rows<row, none, 0>>());
+  if constexpr (is_integer<key>) {
+    if (wanted.order == index_order::by_key) {
+      const std::size_t n = result.keys.size();
+      auto order = array_of(cpu, n, number<row>());
+      result.keys = sort_by_key(cpu, result.keys, order);
+      if (wanted.first) result.first = array_of(cpu, n, gather{result.first.data(), order.data()});
+      if (wanted.counts) result.counts = array_of(cpu, n, gather{result.counts.data(), order.data()});
     }
-    if (wanted.first)
-      result.first = array_of(cpu, order.size(), gather<row>{groups.rows.data(), order.data()});
-    if (wanted.counts) {
-      result.counts = array<std::uint64_t, host>(cpu, order.size());
-      write_numbers(cpu, order.size(), gather<row>{groups.counts.data(), order.data()}, result.counts.data());
-    }
-    result.keys = std::move(groups.keys);
   }
   if (wanted.inverse) {
     out_of_core_join<row, Device, Keys, array<key, host>> join(place, keys, result.keys, where);

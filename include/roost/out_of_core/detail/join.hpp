@@ -5,7 +5,7 @@
 #include <iterator>
 #include <optional>
 
-#include "roost/out_of_core/detail/call.hpp"
+#include "roost/out_of_core/detail/order.hpp"
 
 namespace roost::detail {
 
@@ -38,26 +38,58 @@ struct whole_side {
   }
 };
 
-/// rows[i] = the row of item rows[i]
+/// A pair of rows.
+template <class Row>
+struct row_pair {
+  Row left, right;
+  ROOST_FN Row row() const { return left; }
+};
+struct left_of_pair {
+  template <class Pair>
+  ROOST_FN auto operator()(const Pair& of) const {
+    return of.left;
+  }
+};
+struct right_of_pair {
+  template <class Pair>
+  ROOST_FN auto operator()(const Pair& of) const {
+    return of.right;
+  }
+};
+/// Pair i, whose left side is the number of an item.
 template <class Item, class Row>
-struct row_of_number {
+struct pair_of_rows {
   const Item* items;
-  Row* rows;
-  ROOST_FN void operator()(std::size_t i) const { rows[i] = items[rows[i]].value; }
+  const Row* left;
+  const Row* right;
+  ROOST_FN row_pair<Row> operator()(std::size_t i) const { return {items[left[i]].value, right[i]}; }
+};
+template <class Row>
+struct without_match {
+  const Row* rows;
+  ROOST_FN row_pair<Row> operator()(std::size_t i) const { return {rows[i], no_row<Row>}; }
 };
 
-/// Pairs of rows, and rows alone, that ascend by left row.
+/// A row alone.
 template <class Row>
-struct run_of_pairs {
-  std::span<const Row> left, right;
-  std::size_t size() const { return left.size(); }
-  Row row(std::size_t i) const { return left[i]; }
+struct one_row {
+  Row number;
+  ROOST_FN Row row() const { return number; }
 };
-template <class Row>
-struct run_of_rows {
-  std::span<const Row> rows;
-  std::size_t size() const { return rows.size(); }
-  Row row(std::size_t i) const { return rows[i]; }
+template <class Item>
+struct row_of_item {
+  const Item* items;
+  ROOST_FN auto operator()(std::size_t i) const { return one_row<decltype(items[i].value)>{items[i].value}; }
+};
+/// Whether rows of a block have an item.
+template <class Item>
+struct mark_row {
+  const Item* items;
+  std::size_t first_row;
+  bool* is_there;
+  ROOST_FN void operator()(std::size_t i) const {
+    shared_access::store(is_there + (items[i].row() - first_row), true);
+  }
 };
 
 template <class Row, class Device, class Left, class Right>
@@ -76,7 +108,7 @@ class out_of_core_join {
   /// What a row of a table takes while it is built, and a row that is looked up.
   template <class Value>
   static constexpr std::size_t build_bytes = 5 * sizeof(pair<key, Value>) + 48;
-  static constexpr std::size_t lookup_bytes = 4 * sizeof(pair<key, Row>) + 4 * sizeof(Row) + 48;
+  static constexpr std::size_t lookup_bytes = 4 * sizeof(pair<key, Row>) + 6 * sizeof(Row) + 48;
 
  public:
   out_of_core_join(const out_of_core<Device>& place, const Left& left, const Right& right, const char* where)
@@ -85,40 +117,45 @@ class out_of_core_join {
     join<Row, host, Left, Right>::check(right_keys_.size(), where);
   }
 
-  joined_rows<Row, host> pairs(bool outer) {
+  /// Without `lefts`, result.left is empty.
+  joined_rows<Row, host> pairs(bool outer, bool lefts = true) {
     bool has_all_rows = !outer;
     const auto found = with_parts<Row, found_pairs>(
         [&](const auto& workers, const auto& left, const auto& right, bool whole) {
           return match(workers, left, right, outer && whole, has_all_rows);
         });
     call_.finish();
-    std::vector<run_of_pairs<Row>> runs;
-    for (const found_pairs& some : found)
-      for (std::size_t b = 0; b < some.left.blocks(); ++b) runs.push_back({some.left[b], some.right[b]});
-    const merged_runs<run_of_pairs<Row>> order(call_.cpu(), runs, left_.size(), !has_all_rows);
-    joined_rows<Row, host> result{{call_.cpu(), order.size()}, {call_.cpu(), order.size()}};
-    order.each([&](std::size_t at, std::size_t row) { result.left[at] = static_cast<Row>(row); },
-               [&](std::size_t at, const auto& run, std::size_t i) { result.right[at] = run.right[i]; },
-               [&](std::size_t at) { result.right[at] = no_row<Row>; });
+    const host& cpu = call_.cpu();
+    array<row_pair<Row>, host> others;
+    if (!has_all_rows) {
+      const auto there = are_among(found);
+      const auto rows = select_numbers<Row>(cpu, there.size(), is_value<bool>{there.data(), false});
+      others = array_of(cpu, rows.size(), without_match<Row>{rows.data()});
+    }
+    auto order = by_row(found);
+    order.add({others.data(), others.size()});
+    joined_rows<Row, host> result{{cpu, lefts ? order.size() : 0}, {cpu, order.size()}};
+    order.each(
+        sizeof(Row), 0,
+        [&](worker& mine, const auto& items, const auto& positions, const auto& of) {
+          if (lefts) store_column<left_of_pair>(mine, items, positions, of, result.left);
+          store_column<right_of_pair>(mine, items, positions, of, result.right);
+        },
+        [&](std::size_t at, const auto& item) {
+          if (lefts) result.left[at] = item.left;
+          result.right[at] = item.right;
+        });
     return result;
   }
 
   /// Of each left row, whether its key is on the right side.
   array<bool, host> are_there() {
-    array<bool, host> result = filled<bool>(call_.cpu(), left_.size(), 0);
     const auto found =
         with_parts<none, found_rows>([&](const auto& workers, const auto& left, const auto& right, bool) {
           return look_up(workers, left, right);
         });
     call_.finish();
-    std::vector<run_of_rows<Row>> runs;
-    for (const found_rows& some : found)
-      for (std::size_t b = 0; b < some.blocks(); ++b) runs.push_back({some[b]});
-    merged_runs<run_of_rows<Row>>(call_.cpu(), runs, left_.size(), false)
-        .each([](std::size_t, std::size_t) {},
-              [&](std::size_t, const auto& run, std::size_t i) { result[run.rows[i]] = true; },
-              [](std::size_t) {});
-    return result;
+    return are_among(found);
   }
   array<Row, host> rows(bool wanted) {
     const auto there = are_there();
@@ -126,10 +163,30 @@ class out_of_core_join {
   }
 
  private:
-  struct found_pairs {
-    waiting<Row, Device> left, right;
-  };
-  using found_rows = waiting<Row, Device>;
+  using found_pairs = waiting<row_pair<Row>, Device>;
+  using found_rows = waiting<one_row<Row>, Device>;
+
+  template <class Item>
+  items_by_row<Item, Device> by_row(const std::vector<waiting<Item, Device>>& found) {
+    items_by_row<Item, Device> result(call_, left_.size());
+    for (const auto& some : found) result.add_all(some);
+    return result;
+  }
+
+  /// Of each left row, whether it is among those found.
+  template <class Item>
+  array<bool, host> are_among(const std::vector<waiting<Item, Device>>& found) {
+    array<bool, host> result = filled<bool>(call_.cpu(), left_.size(), 0);
+    by_row(found).each(
+        0, sizeof(bool),
+        [&](worker& mine, const auto& items, const auto&, const auto& of) {
+          auto there = filled<bool>(mine.device(), of.end_row - of.first_row, 0);
+          mine.device().for_each(items.size(), mark_row<Item>{items.data(), of.first_row, there.data()});
+          mine.store(there, result.data() + of.first_row);
+        },
+        [&](std::size_t, const auto& item) { result[item.row()] = true; });
+    return result;
+  }
 
   /// Concatenates what work(workers, left, right, whole) finds for both sides, or for both of each part.
   template <class Value, class Found, class Work>
@@ -251,9 +308,11 @@ class out_of_core_join {
     if (pairs.size() == 0) return {};
     array<Row, Device> left(mine.device(), pairs.size()), right(mine.device(), pairs.size());
     pairs.retrieve_pairs(mine.device(), left, right);
-    mine.device().for_each(left.size(), row_of_number{items.data(), left.data()});
-    auto left_rows = mine.store(std::as_const(left).data(), left.size());
-    return found_pairs{std::move(left_rows), mine.store(std::as_const(right).data(), right.size())};
+    const auto of_rows =
+        array_of(mine.device(), pairs.size(),
+                 pair_of_rows<std::remove_const_t<std::remove_pointer_t<decltype(items.data())>>, Row>{
+                     items.data(), left.data(), right.data()});
+    return mine.store(of_rows.data(), of_rows.size());
   }
 
   /// The left rows whose keys are on the right side.
@@ -272,7 +331,7 @@ class out_of_core_join {
           array<bool, Device> answers(mine.device(), items.size());
           keys->contains(mine.device(), keys_of_items(items), answers);
           const auto there = select_values(mine.device(), items.size(), is_value<bool>{answers.data(), true},
-                                           value_of_item{items.data()});
+                                           row_of_item{items.data()});
           return mine.store(there.data(), there.size());
         });
   }
