@@ -49,18 +49,6 @@ using every_kind = List<yes_or_no, bool, char8_t,             //
                         bytes<12>, bytes<3>, bytes<9>,        //
                         wide_enum, std::int64_t, char16_t,    //
                         with_float, wchar_t, bytes<5>>;
-/// Where tests run with a third of these types: all of these, or a third of them (tests/CMakeLists.txt).
-#if defined(ROOST_TEST_TYPES) && defined(ROOST_TEST_KINDS)
-template <class Types>
-struct third_of_types;
-template <class... T>
-struct third_of_types<testing::Types<T...>> : every_third<ROOST_TEST_KINDS, T...> {};
-template <class... T>
-using kind_axis = typename third_of_types<axis<T...>>::type;
-#else
-template <class... T>
-using kind_axis = axis<T...>;
-#endif
 
 template <class T>
 constexpr bool is_bool = sizeof(T) == 1 && (std::is_same_v<T, bool> || std::is_same_v<T, yes_or_no>);
