@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
     )
     parquet.write_table(visits, f"{folder}/all.parquet", row_group_size=30_000)
     ends = f"{folder}/all.parquet", f"{folder}/first.parquet"
-    first_of_each(*ends, ["shop", "day"], device=gpu, limit="1GB")
+    first_of_each(*ends, ["shop", "day"], device=gpu, limit="1GB", spill=folder)
     made = parquet.read_table(ends[1])
     print(f"{len(made)} of {len(visits)} rows")  # 5000 of 200000 rows
     first_rows = np.sort(np.unique(customers, return_index=True)[1])

@@ -49,6 +49,9 @@ class field_matcher {
   /// includes, are not found here.
   void match(const text_column& left, const use_matches& use) const;
 
+  /// How many left rows `match` should get: see key_matcher.
+  std::size_t rows_at_once() const { return numbers_ ? numbers_->rows_at_once() : texts_->rows_at_once(); }
+
  private:
   bool can_match(std::string_view field) const;
   void match_pairs(const text_column& left, const use_matches& use) const;

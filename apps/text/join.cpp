@@ -39,6 +39,7 @@ struct join_options {
   std::vector<std::string> on, columns;
   char delimiter = ',';
   std::string kind = "inner", empty = "match", bad = "fail", place = "auto", suffix = "_right";
+  roost::tools::table_limits limits;
   int threads = 0;
 
   /// Whether the output is in the order of the right file, with all of its rows.
@@ -242,7 +243,8 @@ class file_join {
 
   void run(const std::string& place) {
     roost::tools::output_file out(options_.output);
-    roost::tools::use_tables(place, options_.threads, [&](const roost::tools::key_tables& tables) {
+    const auto limits = roost::tools::limits_at(options_.place, place, options_.limits);
+    roost::tools::use_tables(place, options_.threads, limits, [&](const roost::tools::key_tables& tables) {
       options_.is_right() ? match_right(tables, out) : match_left(tables, out);
     });
     out.finish();
@@ -279,12 +281,21 @@ class file_join {
     return kinds.at(options_.kind) != join_kind::outer && left && right && *left < *right;
   }
 
+  /// Reads rows that are to be matched with the kept rows of the other file: if each batch costs as much as
+  /// that file, as many.
+  static bool read_some(csv_reader& from, text_rows& rows, const text_rows& kept,
+                        const roost::tools::field_matcher& with) {
+    const std::size_t least = with.rows_at_once();
+    return from.read(rows, std::max(streamed_bytes, least == 0 ? 0 : kept.bytes),
+                     std::max(streamed_rows, least));
+  }
+
   /// The rows of the right file that match some row of the left file, which is read whole.
   text_rows right_of(const key_tables& tables, const text_rows& a, kept_rows& kept) {
     const auto with_a = matcher(tables, a, join_kind::semi);
     for (bool more = true; more;) {
       text_rows b;
-      more = right_.read(b, streamed_bytes, streamed_rows);
+      more = read_some(right_, b, a, with_a);
       with_a.match(b.fields, [&](const roost::tools::matches& found) { kept.add(b, found.left); });
     }
     return kept.take();
@@ -308,7 +319,7 @@ class file_join {
     for (bool first = true; first || more; first = false) {
       if (more) {
         a = {};
-        more = left_.read(a, streamed_bytes, streamed_rows);
+        more = read_some(left_, a, b, with_b);
       }
       if (first) out.write(rows_.header());
       with_b.match(a.fields, [&](const roost::tools::matches& found) {
@@ -336,7 +347,7 @@ class file_join {
     bool more = true;
     for (bool first = true; more; first = false) {
       text_rows b;
-      more = right_.read(b, streamed_bytes, streamed_rows);
+      more = read_some(right_, b, a, with_a);
       if (first) out.write(rows_.header());
       with_a.match(b.fields, [&](const roost::tools::matches& found) {
         const auto add = [&](std::string& text, std::size_t i) {
@@ -367,7 +378,10 @@ void join(const join_options& options) {
 }  // namespace
 
 #if !ROOST_WITH_CUDA
-void roost::tools::use_tables_on_cuda(const std::function<void(const key_tables&)>&) {}  // never called
+// Never called.
+void roost::tools::use_tables_on_cuda(const use_tables_with&) {}
+void roost::tools::use_limited_tables_on_cuda(int, const table_limits&, const use_tables_with&) {}
+std::size_t roost::tools::cuda_bytes_free() { return 0; }
 #endif
 
 void add_join(CLI::App& app) {
@@ -420,10 +434,12 @@ void add_join(CLI::App& app) {
   roost::tools::add_delimiter(*command, options->delimiter);
   roost::tools::add_output(*command, options->output);
   roost::add_place_options(*command, options->place, options->threads);
+  roost::tools::add_limits(*command, options->limits);
   roost::tools::add_bad_lines(*command, options->bad);
   command->footer(
       "Examples:\n"
       "  roost join orders.csv customers.csv --on customer=id --kind left -o all.csv\n"
-      "  roost join a.tsv.gz b.tsv --delimiter tab --on year --on country");
+      "  roost join a.tsv.gz b.tsv --delimiter tab --on year --on country\n"
+      "  roost join a.csv large.csv --on id --place cuda --limit 8GB --spill /mnt/disk");
   command->callback([options] { join(*options); });
 }

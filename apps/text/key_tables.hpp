@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/shared/brought_to.hpp"
+#include "apps/shared/host_memory.hpp"
 #include "apps/shared/text_column.hpp"
 #include "roost/columns/texts.hpp"
 #include "roost/frozen_multimap.hpp"
@@ -52,6 +53,8 @@ class key_matcher {
                      const use_matches& use) const = 0;
   /// For each left row the first right row of the same key, or no_row.
   virtual std::vector<std::uint32_t> first(std::span<const Key> left) const = 0;
+  /// How many left rows a batch should have: each reads the right keys again. 0: any number.
+  virtual std::size_t rows_at_once() const { return 0; }
 };
 
 template <class Key>
@@ -72,14 +75,75 @@ class key_tables {
   virtual std::optional<indexed_keys> number(const text_column& texts) const = 0;
 };
 
-/// Calls use(tables) with tables of the host, or of the current CUDA device.
-void use_tables_on_host(int threads, const std::function<void(const key_tables&)>& use);
-void use_tables_on_cuda(const std::function<void(const key_tables&)>& use);
+/// How much memory tables may take on a device that holds some of the keys at a time; see
+/// roost::out_of_core_limits.
+struct table_limits {
+  std::size_t device_bytes = 0;
+  std::string spill_folder;
+  std::size_t host_bytes = ~std::size_t{0};
+};
 
-/// The same for `host` or `cuda`.
-inline void use_tables(const std::string& place, int threads,
-                       const std::function<void(const key_tables&)>& use) {
-  place == "cuda" ? use_tables_on_cuda(use) : use_tables_on_host(threads, use);
+using use_tables_with = std::function<void(const key_tables&)>;
+
+/// Calls use(tables) with tables of the host, or of the current CUDA device.
+void use_tables_on_host(int threads, const use_tables_with& use);
+void use_tables_on_cuda(const use_tables_with& use);
+/// The same with tables within limits, for keys in host memory. On the host, a part of its memory stands for
+/// that of a device.
+void use_limited_tables_on_host(int threads, const table_limits& limits, const use_tables_with& use);
+void use_limited_tables_on_cuda(int threads, const table_limits& limits, const use_tables_with& use);
+/// The free memory of the current CUDA device.
+std::size_t cuda_bytes_free();
+
+/// Tables for keys that fit in the memory of a device, and others for more keys than that.
+class tables_by_size final : public key_tables {
+ public:
+  /// The tables must live as long as this. `bytes`: what `whole` may take.
+  tables_by_size(const key_tables& whole, const key_tables& limited, std::size_t bytes)
+      : whole_(whole), limited_(limited), most_(bytes / bytes_of_key) {}
+
+  matcher_pointer<std::uint64_t> matcher(std::span<const std::uint64_t> keys,
+                                         std::span<const std::uint32_t> rows) const override {
+    return of(keys.size()).matcher(keys, rows);
+  }
+  matcher_pointer<text_key> matcher(std::span<const text_key> keys,
+                                    std::span<const std::uint32_t> rows) const override {
+    return of(keys.size()).matcher(keys, rows);
+  }
+  indexed_keys number(std::span<const std::uint64_t> keys) const override {
+    return of(keys.size()).number(keys);
+  }
+  indexed_keys number(std::span<const text_key> keys) const override { return of(keys.size()).number(keys); }
+  std::optional<indexed_keys> number(const text_column& texts) const override {
+    return of(texts.size()).number(texts);
+  }
+
+ private:
+  /// What the tables of a device take at most for a key of 128 bits and its row while they are built.
+  static constexpr std::size_t bytes_of_key = 160;
+
+  const key_tables& of(std::size_t keys) const { return keys <= most_ ? whole_ : limited_; }
+
+  const key_tables& whole_;
+  const key_tables& limited_;
+  std::size_t most_;  // keys
+};
+
+/// Calls use(tables) with tables of `host` or `cuda`. Limited ones, if there are limits; on `cuda` also for
+/// more keys than fit.
+inline void use_tables(const std::string& place, int threads, table_limits limits,
+                       const use_tables_with& use) {
+  const bool cuda = place == "cuda";
+  if (limits.device_bytes != 0)
+    return cuda ? use_limited_tables_on_cuda(threads, limits, use)
+                : use_limited_tables_on_host(threads, limits, use);
+  if (!cuda) return use_tables_on_host(threads, use);
+  use_tables_on_cuda([&](const key_tables& whole) {
+    limits.device_bytes = cuda_bytes_free() / 4 * 3;
+    use_limited_tables_on_cuda(threads, limits, [&](const key_tables& limited) {
+      use(tables_by_size(whole, limited, limits.device_bytes));
+    });
+  });
 }
 
 template <class Key, class Place>

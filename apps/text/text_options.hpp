@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/shared/csv.hpp"
+#include "key_tables.hpp"
 
 /// \file
 /// Options that the commands for text files share.
@@ -34,6 +35,36 @@ inline CLI::Option* add_bad_lines(CLI::App& command, std::string& bad) {
                   "What to do with malformed lines: fail, or skip them and print their number on stderr")
       ->check(CLI::IsMember({"fail", "skip"}))
       ->capture_default_str();
+}
+
+/// --limit, --spill and --host-limit.
+inline void add_limits(CLI::App& command, table_limits& limits) {
+  command
+      .add_option("--limit", limits.device_bytes,
+                  "GPU memory that keys may take, such as 8GB: those of larger files go through it piece "
+                  "by piece; default: three quarters of what is free. With --place host, a part of the "
+                  "host's memory stands for it")
+      ->transform(CLI::AsSizeValue(true))
+      ->type_name("SIZE")
+      ->check([](const std::string& text) { return text == "0" ? "0 bytes; give more" : ""; });
+  command
+      .add_option("--spill", limits.spill_folder,
+                  "Folder for a nameless file in which keys wait between two passes where host memory is "
+                  "short")
+      ->check(CLI::ExistingDirectory)
+      ->option_text("DIR");
+  command
+      .add_option("--host-limit", limits.host_bytes,
+                  "Host memory in which keys may wait before they go to --spill; default: all but one GiB")
+      ->transform(CLI::AsSizeValue(true))
+      ->type_name("SIZE")
+      ->needs("--spill");
+}
+
+/// The limits for a place, `host` or `cuda`: where `auto` is the host, there is no device that they are of.
+inline table_limits limits_at(const std::string& wanted, const std::string& place, table_limits limits) {
+  if (wanted == "auto" && place == "host") limits.device_bytes = 0;
+  return limits;
 }
 
 /// --output, where `-` is standard output, too.

@@ -27,6 +27,7 @@ struct unique_options {
   char delimiter = ',';
   std::string format, sort = "first", bad = "fail", place = "auto";
   std::size_t top = std::numeric_limits<std::size_t>::max();
+  roost::tools::table_limits limits;
   int threads = 0;
 };
 
@@ -319,7 +320,8 @@ void unique(unique_options options) {
   for (const auto& name : options.sums)
     all.sums.emplace_back(options.file == "-" ? "standard input" : options.file, name);
   const auto* const csv = dynamic_cast<const csv_reader*>(reader.get());
-  roost::tools::use_tables(place, options.threads, [&](const roost::tools::key_tables& tables) {
+  const auto limits = roost::tools::limits_at(options.place, place, options.limits);
+  roost::tools::use_tables(place, options.threads, limits, [&](const roost::tools::key_tables& tables) {
     count(cpu, tables, *reader, all);
     write(cpu, tables, all, options, csv != nullptr && csv->crlf());
   });
@@ -366,11 +368,13 @@ void add_unique(CLI::App& app) {
   roost::tools::add_delimiter(*command, options->delimiter)->needs(column);
   roost::tools::add_output(*command, options->output);
   roost::add_place_options(*command, options->place, options->threads);
+  roost::tools::add_limits(*command, options->limits);
   roost::tools::add_bad_lines(*command, options->bad)->needs(column);
   command->footer(
       "Examples:\n"
       "  zcat access.log.*.gz | roost unique --sort count --top 20\n"
       "  roost unique orders.csv.gz --column customer --column year --format csv -o orders_of_customers.csv\n"
-      "  roost unique orders.csv --column country --sum amount --count-distinct customer");
+      "  roost unique orders.csv --column country --sum amount --count-distinct customer\n"
+      "  roost unique large.csv --column id --place cuda --limit 8GB --spill /mnt/disk");
   command->callback([options] { unique(*options); });
 }

@@ -260,20 +260,113 @@ class Groups:
         return _host.group_numbers(_host.Place(), self._numbers, self._counts)
 
 
+def _of_column(column):
+    """The array of a column of the host."""
+    return column if isinstance(column, np.ndarray) else column[3].numpy()
+
+
+def _by_bytes(words):
+    """Words as rows of bytes."""
+    words = np.ascontiguousarray(_of_column(words))
+    return words.view(np.uint8).reshape(len(words), -1) if len(words) else words
+
+
+class Keys:
+    """Keys of an Index that stay in host memory, with the methods of the module's: each call sends them
+    through a device, with those that are asked for."""
+
+    def __init__(self, words, way):
+        self._words, self._way = words, way
+
+    @functools.cached_property
+    def _distinct(self):
+        """The distinct keys, and for each its first row; for each row the number of its key."""
+        keys, first, numbers, _ = self._way.call(
+            "unique", self._words, True, True, True, True, False, None, None
+        )
+        if len(first):
+            keys = keys.reshape(-1).view(np.uint8).reshape(len(first), -1)
+        return keys if len(first) else self._words, first.view("u4"), numbers.view("u4")
+
+    def find_rows(self, place, asked, target):
+        keys, first, _ = self._distinct
+        rows = np.append(first.astype("i8"), -1)  # the last one of absent keys
+        if _rows(asked):
+            _of_column(target)[:] = rows[self._way.call("join", asked, keys, "left", False)[1]]
+
+    def contains(self, place, asked, target):
+        self._way.call("isin", asked, self._words, target)
+
+    def size(self):
+        return len(self._distinct[1])
+
+    def duplicates(self):
+        return _rows(self._words) - self.size()
+
+    def bytes(self):
+        return sum(array.nbytes for array in self.__dict__.get("_distinct", ()))
+
+    def valid(self, place):
+        keys, first, numbers = self._distinct
+        mine = _by_bytes(self._words)
+        same = (mine[first][numbers] == mine).all() and (_by_bytes(keys) == mine[first]).all()
+        return bool(same and (np.diff(first.astype("i8")) > 0).all())
+
+
+class Pairs(Keys):
+    """The same of a MultiMap."""
+
+    def __init__(self, words, values, way):
+        super().__init__(words, way)
+        self._values = _of_column(values)
+
+    def find_pairs(self, place, asked):
+        if not _rows(asked):
+            return np.empty(0, "i8"), self._values[:0]
+        left, right = self._way.call("join", asked, self._words, "inner", True)
+        return left, self._values[right]
+
+    def find(self, place, asked):
+        left, values = self.find_pairs(place, asked)
+        return np.searchsorted(left, np.arange(_rows(asked) + 1)), values
+
+    def count(self, place, asked, target):
+        _of_column(target)[:] = np.diff(self.find(place, asked)[0])
+
+    def items(self, place):
+        order = np.argsort(self._distinct[2], kind="stable")
+        return _by_bytes(self._words)[order], self._values[order]
+
+    def size(self):
+        return len(self._values)
+
+    def key_count(self):
+        return super().size()
+
+
+def make_index(library, place, words):
+    """The table of an Index, or Keys if a device is chosen."""
+    way = way_of(library, _rows(words))
+    return library.module.make_index(place, words) if way is None else Keys(words, way)
+
+
+def make_multimap(library, place, words, values):
+    way = way_of(library, _rows(words))
+    return library.module.make_multimap(place, words, values) if way is None else Pairs(words, values, way)
+
+
 def _way(what, options, explicit=True):
     """The Way that options name; None: calls work where arrays are."""
     device = None if options.device is None else str(options.device)
     return None if device in (None, "cpu") else Way(what, options._replace(device=device), explicit)
 
 
-def on_device(function):
-    """Gives a function of the package the options of a device."""
-    what = f"roost.{function.__name__}"
+def on_device(function, what=None):
+    """Gives a function of the package the options of a device. `what`: its name, if not its own."""
+    what = what or f"roost.{function.__name__}"
 
     @functools.wraps(function)
-    def called(
-        *arguments, device=None, limit=None, progress=False, spill=None, host_limit=None, **options
-    ):
+    def called(*arguments, device=None, limit=None, progress=False, spill=None, host_limit=None, **options):
         given = _Options(device, limit, progress, spill, host_limit)
         mine = any(a is not none for a, none in zip(given[1:], _Options()[1:]))
         if device is None and not mine and _default.device is None:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import io
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -207,6 +208,54 @@ def test_groups(name, way):
     same(there.head(2), here.head(2))
 
 
+def values_of(table):
+    """The values of each key, by the key's bytes."""
+    found = {}
+    for key, value in zip(*table.items()):
+        found.setdefault(np.asarray(key).tobytes(), []).append(np.asarray(value).tobytes())
+    return found
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_tables(name, way):
+    x = KEYS[name]
+    asked = np.append(x[::-3], np.zeros(3, x.dtype))
+    here, there = roost.Index(x), roost.Index(x, **way)
+    for queries in (asked, x[:0]):
+        for dtype in ("int64", "int32"):
+            same(there.get_indexer(queries, index_dtype=dtype), here.get_indexer(queries, index_dtype=dtype))
+        same(there.contains(queries), here.contains(queries))
+    same((len(there), there.is_unique), (len(here), here.is_unique))
+    assert there.valid() and there.nbytes >= 0
+    if len(x):
+        assert x[0] in there and there[0] == here[0]
+    same(pickle.loads(pickle.dumps(there)).get_indexer(asked), here.get_indexer(asked))
+    for values in ("f8", "i2") if len(x) % 2 else ("f4", "bytes"):
+        values = VALUES[values][: len(x)] if values != "bytes" else np.arange(len(x)).astype("S24")
+        here, there = roost.MultiMap(x, values), roost.MultiMap(x, values, **way)
+        for queries in (asked[-20:], x[:0]):
+            same(there.find(queries), here.find(queries))
+            same(there.find_pairs(queries), here.find_pairs(queries))
+            same(there.count(queries), here.count(queries))
+            same(there.contains(queries), here.contains(queries))
+        same((len(there), there.key_count), (len(here), here.key_count))
+        assert there.valid() and there.nbytes >= 0
+        if len(x):
+            same(there[x[-1]], here[x[-1]])
+    assert values_of(there) == values_of(here)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_tables_of_frames(form, way):
+    x, y = FORMS[form](frame(20_000, 1)), FORMS[form](frame(900, 2))
+    for by in (["k"], ["t"], ["k", "t", "d", "f"]):
+        keys, asked = (f[by] if form != "pyarrow" else f.select(by) for f in (x, y))
+        same(roost.Index(keys, **way).get_indexer(asked), roost.Index(keys).get_indexer(asked))
+        here, there = roost.MultiMap(keys, x["w"]), roost.MultiMap(keys, x["w"], **way)
+        same(there.find(asked), here.find(asked))
+        same(there.count(asked), here.count(asked))
+
+
 WANTED = {"n": "count", "s": ("v", "sum"), "m": ("w", "max"), "p": ("v", "product"), "q": ("v", "median")}
 WANTED |= {"first": ("t", "first"), "last": ("d", "last"), "o": ("v", "std")}
 
@@ -302,6 +351,8 @@ def test_which_way_is_taken(monkeypatch):
         (lambda **o: roost.group_by(x, **o).sum(x), ["unique", "reduce"]),
         (lambda **o: roost.group_by(f, "t", **o).agg(s=("v", "sum"), m=("v", "median")), ["reduce"]),
         (lambda **o: roost.group_by(x, **o).std(x), ["unique"]),
+        (lambda **o: roost.Index(x, **o).get_indexer(x), ["unique", "join"]),
+        (lambda **o: roost.MultiMap(x, x, **o).find(x), ["join"]),
     ):
         function()
         assert calls == []
@@ -358,7 +409,7 @@ def test_a_gpu_is_chosen_by_rows(monkeypatch):
         ({"device": "simulated", "spill": 5}, TypeError, "spill=5; give the name of a folder"),
         ({"device": "simulated", "spill": ""}, ValueError, "spill=''; give the name of a folder"),
         ({"device": "simulated", "spill": "/tmp/\0"}, ValueError, "give the name of a folder"),
-        ({"device": "simulated", "spill": "/proc"}, OSError, "spill='/proc': /proc: no file can be made there"),
+        ({"device": "simulated", "spill": "/proc"}, OSError, "spill='/proc': /proc: no file can be made"),
         ({"device": "simulated", "host_limit": 0}, ValueError, "host_limit, but no spill; give spill='/a/"),
         ({"device": "simulated", "spill": "/tmp", "host_limit": "1G"}, ValueError, "host_limit='1G'; give"),
     ]
@@ -537,7 +588,9 @@ def test_a_disk_that_is_full(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, before[1]))
     try:
-        with pytest.raises(OSError, match=f"^{tmp_path}: cannot be written: File too large; make room") as full:
+        with pytest.raises(
+            OSError, match=f"^{tmp_path}: cannot be written: File too large; make room"
+        ) as full:
             large_join(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -638,9 +691,8 @@ def test_refused_memory(monkeypatch):
 
 
 def test_help_names_the_options():
-    for (
-        name
-    ) in "unique nunique factorize isin join merge value_counts duplicated drop_duplicates group_by".split():
+    named = "unique nunique factorize isin join merge value_counts duplicated drop_duplicates group_by"
+    for name in f"{named} Index MultiMap".split():
         assert "device, limit, progress" in getattr(roost, name).__doc__, name
     importlib.import_module("roost.pandas")
     s = pd.Series([3, 1, 3])

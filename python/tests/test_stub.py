@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import pytest
 import roost
+from roost import _device
 
 SPECIAL = {f"__{name}__" for name in "init len contains getitem setitem delitem iter add".split()}
 
@@ -70,7 +71,7 @@ def parameters_of_stub(function):
     found += [(a.vararg.arg, "*", False)] if a.vararg else []
     found += [(p.arg, "keyword", d is not None) for p, d in zip(a.kwonlyargs, a.kw_defaults)]
     if a.kwarg and ast.unparse(a.kwarg.annotation) == "Unpack[_On]":
-        return found + [(name, "keyword", True) for name in ("device", "limit", "progress")]
+        return found + [(name, "keyword", True) for name in _device._Options._fields]
     return found + ([(a.kwarg.arg, "**", False)] if a.kwarg else [])
 
 

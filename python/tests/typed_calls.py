@@ -54,6 +54,8 @@ assert_type(roost.isin(("a", "b"), ["a"]), Flags)
 assert_type(roost.unique(x, return_counts=True, device="simulated", limit="1GB"), tuple[Int64, Int64])
 assert_type(roost.join(s, s, device="cpu"), tuple[Int64, Int64])
 assert_type(roost.merge(f, f, on="a", device="simulated", progress=lambda done, all: None), pd.DataFrame)
+roost.merge(f, f, on="a", device="simulated", spill="/tmp", host_limit="1GB")
+assert_type(roost.Index(x, device="simulated").get_indexer(x), Int64)
 with roost.options(device="simulated", limit=2**30, progress=True):
     assert_type(roost.value_counts(ps), tuple[pl.Series, pl.Series])
 assert_type(roost.unique(index), Series)

@@ -36,15 +36,34 @@ tools::text_key key_of_length(std::string_view text, u64 seed) {
 }
 tools::text_key always_one_key(std::string_view, u64) { return {}; }
 
+/// What use(tables) returns, which is the same with each kind of tables.
+template <class Use>
+auto with_each_tables(const Use& made_with) {
+  decltype(made_with(std::declval<const tools::key_tables&>())) result;
+  tools::use_tables_on_host(2, [&](const tools::key_tables& tables) { result = made_with(tables); });
+  static int calls = 0;
+  constexpr int times_slower = 20;
+  if (calls++ % times_slower != 0) return result;
+  const auto use = [&](const tools::key_tables& tables) { EXPECT_EQ(made_with(tables), result); };
+  tools::use_limited_tables_on_host(2, {.device_bytes = std::size_t{6} << 20}, [&](const auto& limited) {
+    use(limited);
+    tools::use_tables_on_host(2, [&](const tools::key_tables& whole) {
+      constexpr std::size_t of_a_few_keys = 2000;
+      use(tools::tables_by_size(whole, limited, of_a_few_keys));
+    });
+  });
+  return result;
+}
+
 constexpr tools::text_hash hashes[] = {tools::hash_text, one_key, key_of_length};
 
 /// What a join gives, `most` pairs at a time, with the left side in one piece or in two.
 pairs join(tools::join_kind kind, const texts& left, const texts& right, tools::text_hash hash,
            std::size_t most = tools::matches_at_once, tools::empty_keys empty = tools::empty_keys::match) {
   const views a(left.begin(), left.end()), b(right.begin(), right.end());
-  pairs result;
   const bool both = kind != tools::join_kind::semi && kind != tools::join_kind::anti;
-  tools::use_tables_on_host(2, [&](const tools::key_tables& tables) {
+  return with_each_tables([&](const tools::key_tables& tables) {
+    pairs result;
     const roost::host cpu(2);
     const tools::field_matcher matcher(cpu, tables, b, {kind, empty, 1, hash, most});
     const std::size_t pieces = most % 2 == 0 ? 1 : 2;
@@ -57,8 +76,8 @@ pairs join(tools::join_kind kind, const texts& left, const texts& right, tools::
           result.emplace_back(found.left[k] + first, both ? found.right[k] : none);
       });
     }
+    return result;
   });
-  return result;
 }
 
 /// The same, each field with each.
@@ -84,13 +103,13 @@ using counts = std::vector<std::pair<std::string, u64>>;
 
 counts count(const texts& fields, tools::text_hash hash) {
   const views column(fields.begin(), fields.end());
-  counts result;
-  tools::use_tables_on_host(2, [&](const tools::key_tables& tables) {
+  return with_each_tables([&](const tools::key_tables& tables) {
+    counts result;
     const auto found = count_fields(roost::host(2), tables, column, {}, hash);
     for (std::size_t i = 0; i < found.rows.size(); ++i)
       result.emplace_back(fields[found.rows[i]], found.counts[i]);
+    return result;
   });
-  return result;
 }
 
 counts expected(const texts& fields) {

@@ -5,6 +5,8 @@
 source "$(dirname "$0")/lib.sh"
 export LC_ALL=C
 
+# A part of the host's memory stands for that of a GPU, and all that waits goes to a file.
+limited=(--place host --threads 2 --limit 6MiB --spill . --host-limit 0)
 places=(host)
 "$roost" info | grep -q '^cuda [0-9]' && places+=(cuda)
 
@@ -45,6 +47,7 @@ expect_joins() {
     for place in "${places[@]}"; do
       same "$name, $kind on $place" expected "$roost" join "$a" "$b" --on id --kind $kind --place "$place"
     done
+    same "$name, $kind within a limit" expected "$roost" join "$a" "$b" --on id --kind $kind "${limited[@]}"
   done
   join -t, <(rows "$a") <(rows "$b") | sort >expected
   "$roost" join "$a" "$b" --on id | rows - | cmp -s - expected || fail "$name: not what coreutils join"
@@ -102,6 +105,24 @@ for key in same 7; do
   cmp -s stdout expected || fail "400 million pairs of '$key': $(cat stdout)"
 done
 
+# Keys of both files that the limit cannot hold at once; many pairs, some at a time.
+for format in %d key-%d; do
+  for side in x y; do
+    echo "id,$side" >$side.csv
+    awk -v format="$format,%d\n" 'BEGIN { for (i = 0; i < 250000; ++i) printf format, (i * 99991) % (i % 5 ? 250000 : 9000), i }' >>$side.csv
+  done
+  sed -i '1!s/$/7/' x.csv
+  for command in "join x.csv y.csv --on id --kind semi" "join x.csv y.csv --on id --kind left" "unique x.csv -c id --sum x"; do
+    # shellcheck disable=SC2086
+    "$roost" $command --place host >expected || fail "$command: exit code $?"
+    # shellcheck disable=SC2086
+    same "$command within a limit" expected "$roost" $command "${limited[@]}"
+  done
+  [[ $(ls -A | grep -c spill) -eq 0 ]] || fail "files were left: $(ls -A)"
+  (trap '' XFSZ && ulimit -f 1000 && exec "$roost" join x.csv y.csv --on id --kind semi "${limited[@]}" 2>stderr | wc -l >stdout)
+  [[ $(cat stderr) == "roost: .: cannot be written: File too large; make room, "* ]] || fail "a disk that is full: $(cat stderr)"
+done
+
 # Tables without rows.
 echo id,none >empty.csv
 expect_joins "no rows in B" a.csv empty.csv
@@ -129,6 +150,7 @@ for file in integers.csv texts.csv odd nothing pages words; do
   for place in "${places[@]}"; do
     same "unique $file on $place" expected "$roost" unique $file --place "$place"
   done
+  same "unique $file within a limit" expected "$roost" unique $file "${limited[@]}"
   sort $file | uniq -c | sort >expected
   "$roost" unique $file | sort | cmp -s - expected || fail "unique $file: not what sort | uniq -c"
 done
@@ -564,6 +586,12 @@ for number in 0x10 010 1e3 1.5 '' ' 5' +5 true 5x; do
 done
 refused "named twice by --on" join x.csv loose.csv --on id=id --on id=y --kind outer
 refused "--sort" unique x.csv --sort name
+refused "--limit: 1000000 bytes; give at least 6291456" unique x.csv --place host --threads 2 --limit 1MB
+refused "--limit: 0 bytes" unique x.csv --limit 0
+refused "--limit: .*xb unit" unique x.csv --limit 5XB
+refused "--host-limit requires --spill" unique x.csv --host-limit 5GB
+refused "--spill" unique x.csv --spill nowhere
+refused "/proc: no file can be made there" unique x.csv --place host --limit 1GiB --spill /proc
 refused "--empty-keys" join x.csv y.csv --on id --empty-keys sometimes
 refused "--suffix" join x.csv y.csv --on id --suffix ''
 if [[ ${#places[@]} -eq 1 ]]; then

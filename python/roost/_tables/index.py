@@ -6,6 +6,7 @@ from .. import _html
 from .._arrays.frames import beside, of_capsules
 from .._arrays.libraries import NUMPY
 from .._arrays.types import INT32, INT64
+from .._device import make_index, on_device
 from .._keys import strings
 from .._keys.arrow import ArrowKind, encode_given_table, given_of
 from .._keys.columns import without_tuple
@@ -23,6 +24,10 @@ class Index(Keyed):
     keys : array of n keys, or several columns
         As for `unique`, including strings, columns with nulls, tuples of columns and frames. If a key occurs
         more than once, its first row counts. A null is a key, equal to the other nulls of its column.
+    device, limit, progress, spill, host_limit
+        Whether and how keys in host memory go through a GPU: see `options`. Then they stay in host memory,
+        and each call sends them and those that are asked for through it: ask for many at once. Texts stay on
+        the CPU.
 
     Raises
     ------
@@ -75,9 +80,11 @@ class Index(Keyed):
             self._array, self._columns, words = keys, columns, coded.words
             self._kind, self._library = coded.kind, coded.library
         self._home = self._library.place()
-        self._table = self._library.module.make_index(self._home, words)
+        self._table = make_index(self._library, self._home, words)
         if isinstance(self._kind, ArrowKind):
             self._kind.keep()
+
+    __init__ = on_device(__init__, "roost.Index")
 
     def get_indexer(self, targets, *, index_dtype="int64"):
         """The row of each target, -1 for those that are absent.

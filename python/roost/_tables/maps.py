@@ -13,6 +13,7 @@ from .._arrays.frames import (
     of_capsules,
 )
 from .._arrays.types import INT64
+from .._device import make_multimap, on_device
 from .._keys.packing import encode_table
 from .._options import check_rows
 from .keyed import Keyed
@@ -206,6 +207,8 @@ class MultiMap(Keyed):
         As for `Index`.
     values : array of n values
         As for `Map`. Values of sizes other than 4 and 8 bytes are in an array beside the table.
+    device, limit, progress, spill, host_limit
+        As for `Index`.
 
     Examples
     --------
@@ -233,7 +236,9 @@ class MultiMap(Keyed):
             values.keep()
             words = library.column(library.of_numpy(np.arange(keys.n, dtype=np.uint32)))
         self._home = library.place()
-        self._table = library.module.make_multimap(self._home, keys.words, words)
+        self._table = make_multimap(library, self._home, keys.words, words)
+
+    __init__ = on_device(__init__, "roost.MultiMap")
 
     def __len__(self):
         """The number of pairs."""

@@ -25,8 +25,8 @@
 // Passes. If all rows of a group_by, or one side of a join, fit in a piece, the input is read once. Otherwise
 // pass 1 partitions piece after piece, stably, by the leading bits of a hash with a seed of its own: the
 // calls in memory use seed 0, and would find all keys of a part in a few of their regions. The parts wait in
-// host memory, pinned as far as the place may. Pass 2 works on part after part; neighbouring parts that fit
-// together are one.
+// host memory, pinned as far as the place may, or in a file (spill.hpp). Pass 2 works on part after part;
+// neighbouring parts that fit together are one.
 //
 // Parts that do not fit. Right sides of joins are divided by position: each piece is joined with all of the
 // left part. Groups are divided again, first by another hash, then by byte after byte of the key, which tells

@@ -18,7 +18,7 @@ class spill_file {
   /// Throws file_error.
   explicit spill_file(const std::filesystem::path& folder)
       : folder_(folder), process_(::getpid()), file_(make(folder)) {
-    if (file_.get() < 0) refuse("no file can be made there");
+    if (file_.get() < 0) refuse("no file can be made there", "give another folder");
   }
 
   /// False in a child of fork, which must not write behind its parent's back.
@@ -31,7 +31,8 @@ class spill_file {
     for (ssize_t n; bytes != 0; source += n, at += static_cast<std::uint64_t>(n), bytes -= size_of(n)) {
       n = ::pwrite(file_.get(), source, bytes, static_cast<off_t>(at));
       if (n < 0 && errno == EINTR) n = 0;
-      if (n < 0) refuse("cannot be written");
+      if (n < 0)
+        refuse("cannot be written", "make room, or give another folder or more memory for waiting rows");
     }
   }
   void read(std::byte* target, std::uint64_t at, std::size_t bytes) const {
@@ -39,7 +40,7 @@ class spill_file {
       n = ::pread(file_.get(), target, bytes, static_cast<off_t>(at));
       if (n == 0) has_changed(at);
       if (n < 0 && errno == EINTR) n = 0;
-      if (n < 0) refuse("cannot be read");
+      if (n < 0) refuse("cannot be read", "check the disk");
     }
   }
   [[noreturn]] void has_changed(std::uint64_t at) const {
@@ -61,9 +62,8 @@ class spill_file {
     if (named >= 0) static_cast<void>(::unlink(name.c_str()));
     return named;
   }
-  [[noreturn]] void refuse(const char* what) const {
-    throw_file_error(folder_, std::string(what) + ": " + std::strerror(errno) +
-                                  "; make room, or give another folder or more memory for waiting rows");
+  [[noreturn]] void refuse(const char* what, const char* help) const {
+    throw_file_error(folder_, std::string(what) + ": " + std::strerror(errno) + "; " + help);
   }
 
   std::filesystem::path folder_;
