@@ -199,7 +199,7 @@ def _operations(rows, copies, dtype, how):
         **cudf.get("join with distinct keys", {}),
     }, join_right
 
-    if rows * copies > 1 << 29:  # pairs; their numbers are compared in 64 bits, several arrays of them
+    if rows * copies > 1 << 27:  # pairs, of which torch needs several arrays of 64 bits
         return
 
     def pairs_by_torch():
