@@ -14,7 +14,7 @@ import roost
 from columns import Source, codes, exact_list, same_value
 from differential import Run
 
-SECONDS = float(os.environ.get("ROOST_DIFFERENTIAL_SECONDS", 30))
+SECONDS = float(os.environ.get("ROOST_DIFFERENTIAL_SECONDS", 15))
 
 
 def test_whole_package():

@@ -81,7 +81,7 @@ def test_types_of_numbers_give_one_answer():
 
 def test_what_lies_nowhere_does_not_match():
     reference = roost.match.Reference(picture(3), points=FEW)
-    for seed in range(10, 16):
+    for seed in range(10, 13):
         found = reference.match(picture(seed))
         assert not found.matched and found.kind is None and found.matrix is None and found.reason
         with pytest.raises(ValueError, match="did not match"):

@@ -109,8 +109,8 @@ def test_keys_of_numpy(name, way):
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "outer", "semi", "anti"])
-@pytest.mark.parametrize("index_dtype", ["int64", "int32"])
-def test_joins(how, index_dtype, way):
+def test_joins(how, way):
+    index_dtype = ("int64", "int32")[THROUGH.index(way) % 2]
     for name, x in KEYS.items():
         y = x[::-7][:9] if name in ("one key", "few", "skewed") else np.append(x[::-2], x[:1])
         options = {"how": how, "index_dtype": index_dtype}
@@ -193,7 +193,7 @@ def test_groups(name, way):
     same(there.keys, roost.unique(x, return_index=True)[0])
     assert len(there) == len(here)
     same(there.size(), by_key(here, [here.size()])[0])
-    for values in VALUES.values():
+    for values in list(VALUES.values())[THROUGH.index(way) % 2 :: 2]:
         for how in AGGREGATES:
             if how in ("median", "mode", "std", "nunique") and values is not VALUES["nulls"]:
                 continue  # on the CPU: one kind of values is enough

@@ -279,15 +279,16 @@ def test_variances_where_the_mean_is_large(mean, n):
         groups = roost.group_by(keys)
         var, cov = groups.var(columns[0]), groups.cov(*columns)
         for i, key in enumerate(groups.keys):
-            x, y = ([fractions.Fraction(v) for v in column[keys == key].tolist()] for column in columns)
+            x, y = ([int(1024 * v) for v in column[keys == key].tolist()] for column in columns)  # exact
             if len(x) < 2:
                 assert np.isnan(var[i]) and np.isnan(cov[i])
                 continue
-            about_x, about_y = ([v - sum(of) / len(of) for v in of] for of in (x, y))
-            wanted = sum(a * b for a, b in zip(about_x, about_y)) / (len(x) - 1)
-            size = float(sum(abs(a * b) for a, b in zip(about_x, about_y)) / (len(x) - 1))
-            assert abs(cov[i] - float(wanted)) <= 1e-14 * size
-            assert np.isclose(var[i], float(sum(a * a for a in about_x) / (len(x) - 1)), rtol=1e-14, atol=0)
+            about_x, about_y = ([len(of) * v - sum(of) for v in of] for of in (x, y))
+            parts = (len(x) - 1) * (1024 * len(x)) ** 2
+            wanted = sum(a * b for a, b in zip(about_x, about_y)) / parts
+            size = sum(abs(a * b) for a, b in zip(about_x, about_y)) / parts
+            assert abs(cov[i] - wanted) <= 1e-14 * size
+            assert np.isclose(var[i], sum(a * a for a in about_x) / parts, rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("unit", ["ns", "s"])

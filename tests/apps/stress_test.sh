@@ -24,23 +24,23 @@ for kind in embedding stadium sharded_file; do
   grep -qE "^$kind +1 +3 .* 2$" stdout || fail "$kind: not 2 kills: $(cat stdout)"
 done
 
-# broken CALL WORDS: a call that spoils the expected state, or ends or stops the process, is found, and what is
-# printed to play it again fails in the same way.
+# broken CALL WORDS SECONDS: a call that spoils the expected state, or ends or stops the process (which then has no
+# answer after so many seconds), is found, and what is printed to play it again fails in the same way.
 broken() {
-  timeout 300 "$roost" stress "${host[@]}" --seed 3 --seconds 5 --patience 5 --with "$1" >stdout 2>stderr
+  timeout 300 "$roost" stress "${host[@]}" --seed 3 --seconds 5 --patience "$3" --with "$1" >stdout 2>stderr
   local code=$?
   [[ $code -eq 1 && $(wc -l <stderr) -eq 1 && $(<stderr) == "roost: stress: seed 3, round "* ]] || fail "$1: exit code $code, $(cat stderr)"
   grep -q "^FAILED: .*$2" stdout || fail "$1: not '$2': $(cat stdout)"
   grep -q "^Shrunk to [12] calls\? in " stdout || fail "$1: not made short: $(cat stdout)"
   local history
   history=$(sed -nE "s/^To play it again: .* --calls '(.*)'$/\1/p" stdout)
-  timeout 60 "$roost" stress "${host[@]}" --patience 5 --calls "$history" >stdout 2>stderr && fail "$1: '$history' does not fail again"
+  timeout 60 "$roost" stress "${host[@]}" --patience "$3" --calls "$history" >stdout 2>stderr && fail "$1: '$history' does not fail again"
   grep -q "^FAILED: .*$2" stdout || fail "$1: '$history' fails otherwise: $(cat stdout)"
   [[ -z $(ls files) ]] || fail "$1: left $(ls files)"
 }
-broken spoil "key 0x[0-9a-f]* has .* and should have "
-broken crash "the process ended with signal 6"
-broken hang "no answer for 5 seconds"
+broken spoil "key 0x[0-9a-f]* has .* and should have " 5
+broken crash "the process ended with signal 6" 5
+broken hang "no answer for 2 seconds" 2
 
 # Ctrl-C ends it with what was done.
 "$roost" stress "${host[@]}" --seconds 1000 >stdout 2>stderr &

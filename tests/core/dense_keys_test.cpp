@@ -19,8 +19,8 @@ namespace detail = roost::detail;
 
 template <class Key>
 struct dense_keys : testing::Test {};
-using integers = testing::Types<char, std::int8_t, std::uint8_t, std::int16_t, std::uint32_t, std::int32_t,
-                                std::int64_t, std::uint64_t>;
+using integers = day_types<char, std::int8_t, std::uint8_t, std::int16_t, std::uint32_t, std::int32_t,
+                           std::int64_t, std::uint64_t>;
 TYPED_TEST_SUITE(dense_keys, integers);
 
 /// Keys in [least, least + count): the first key and the last are its ends, which no other is if there are

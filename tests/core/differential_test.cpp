@@ -113,8 +113,8 @@ struct types {
 
 template <class T>
 class differential : public testing::Test {};
-using all_types = axis<types<u32, u64>, types<u64, u8>, types<twelve, u16>, types<u16, sixteen>,
-                       types<u8, u32>, types<packed<40>, twelve>, types<u64, packed<40>>>;
+using all_types = day_axis<types<u32, u64>, types<u64, u8>, types<twelve, u16>, types<u16, sixteen>,
+                           types<u8, u32>, types<packed<40>, twelve>, types<u64, packed<40>>>;
 TYPED_TEST_SUITE(differential, all_types);
 
 constexpr std::size_t few = 1000;

@@ -17,7 +17,7 @@ namespace {
 
 template <class Key>
 class sharded_kinds : public testing::Test {};
-TYPED_TEST_SUITE(sharded_kinds, every_kind<kind_axis>);
+TYPED_TEST_SUITE(sharded_kinds, every_kind<day_axis>);
 
 constexpr std::size_t count = 3;
 

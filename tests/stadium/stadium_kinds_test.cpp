@@ -12,7 +12,7 @@ namespace {
 
 template <class Key>
 class stadium_kinds : public testing::Test {};
-TYPED_TEST_SUITE(stadium_kinds, every_kind<kind_axis>);
+TYPED_TEST_SUITE(stadium_kinds, every_kind<day_axis>);
 
 TYPED_TEST(stadium_kinds, of_a_map_and_its_file) {
   using key = TypeParam;

@@ -52,6 +52,23 @@ template <class... T>
 using axis = testing::Types<T...>;
 #endif
 
+/// For suites that take minutes to compile: where ROOST_TEST_DAY is set, a third of an axis, or of all types.
+#if defined(ROOST_TEST_DAY)
+template <class Types>
+struct third_of;
+template <class... T>
+struct third_of<testing::Types<T...>> : every_third<ROOST_TEST_DAY, T...> {};
+template <class... T>
+using day_axis = typename third_of<axis<T...>>::type;
+template <class... T>
+using day_types = typename every_third<ROOST_TEST_DAY, T...>::type;
+#else
+template <class... T>
+using day_axis = axis<T...>;
+template <class... T>
+using day_types = testing::Types<T...>;
+#endif
+
 /// Sanitizers take ten times as long: there, tests that are long take less. (Those named ..._large may be
 /// left out.) Under compute-sanitizer, which no program can see, ROOST_TEST_SANITIZED is set.
 #if ROOST_ASAN || ROOST_TSAN

@@ -49,8 +49,6 @@ using every_kind = List<yes_or_no, bool, char8_t,             //
                         bytes<12>, bytes<3>, bytes<9>,        //
                         wide_enum, std::int64_t, char16_t,    //
                         with_float, wchar_t, bytes<5>>;
-template <class... T>
-using kind_axis = axis<T...>;
 
 template <class T>
 constexpr bool is_bool = sizeof(T) == 1 && (std::is_same_v<T, bool> || std::is_same_v<T, yes_or_no>);

@@ -6,20 +6,24 @@
 //     ./out_of_core join 29 29 pinned 8192 17408      # MiB of the device, and pinned
 //     ./out_of_core dimension 31 24 pinned 8192 512
 //     ./out_of_core sums 31 20 pinned 8192 512
-//     ./out_of_core unique 31 30 pinned 8192 12288
+//     ./out_of_core unique 31 30 pinned 8192 40960
 //
 // `join`: of 2^n and 2^n keys that all match; `dimension`: of 2^n keys with 2^m; `sums`: sum, minimum,
-// maximum and count of 2^n values by 2^m keys; `unique`: the counts of 2^n keys, 2^m of them different. Keys
-// have 64 bits. The first call pins memory, which the second one finds.
+// maximum and count of 2^n values by 2^m keys; `unique`: 2^n keys, 2^m of them different; `counts`: these and
+// how often each is there. Keys have 64 bits. The first call pins memory, which the second one finds.
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <execution>
 #include <memory>
 #include <roost/out_of_core/out_of_core.hpp>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -137,14 +141,49 @@ bool sums(const workload& of) {
       });
 }
 
+/// The first row of each key, in order.
+std::vector<std::uint32_t> first_rows(const workload& of) {
+  std::vector<std::atomic<std::uint32_t>> first(of.keys());
+  of.at.cpu().for_each(of.keys(), [&](std::size_t k) { first[k] = 0xffffffff; });
+  of.at.cpu().for_each(of.rows(), [&](u64 row) {
+    auto& mine = first[of.number(row)];
+    std::uint32_t before = mine;
+    while (row < before && !mine.compare_exchange_weak(before, static_cast<std::uint32_t>(row))) {
+    }
+  });
+  std::vector<std::uint32_t> rows(of.keys());
+  std::copy(first.begin(), first.end(), rows.begin());
+  std::sort(std::execution::par, rows.begin(), rows.end());
+  return rows;
+}
+
+template <bool Counts>
 bool unique(const workload& of) {
   const column keys = of.left();
+  const auto firsts = first_rows(of);
   return of.measure(
-      of.rows(), [&] { return roost::unique_counts(of.at, keys.all()); },
+      of.rows(),
+      [&] {
+        if constexpr (Counts) {
+          return roost::unique_counts(of.at, keys.all());
+        } else {
+          return roost::unique(of.at, keys.all());
+        }
+      },
       [&](const auto& found) -> u64 {
-        if (found.keys.size() != of.keys()) return 1;
+        const auto& found_keys = [&]() -> const auto& {
+          if constexpr (Counts) {
+            return found.keys;
+          } else {
+            return found;
+          }
+        }();
+        if (found_keys.size() != of.keys()) return 1;
         return of.at.cpu().sum(of.keys(), [&](std::size_t k) -> u64 {
-          return found.counts[k] != of.rows() >> of.m || (of.n == of.m && found.keys[k] != keys[k]);
+          if constexpr (Counts) {
+            if (found.counts[k] != of.rows() >> of.m) return 1;
+          }
+          return found_keys[k] != keys[firsts[k]];
         });
       });
 }
@@ -155,13 +194,15 @@ int main(int count, char** given) {
   const std::string operation = count == 7 ? given[1] : "";
   const auto run = operation == "join" || operation == "dimension" ? joins
                    : operation == "sums"                           ? sums
-                   : operation == "unique"                         ? unique
+                   : operation == "unique"                         ? unique<false>
+                   : operation == "counts"                         ? unique<true>
                                                                    : nullptr;
   const int n = run != nullptr ? std::atoi(given[2]) : 0, m = run != nullptr ? std::atoi(given[3]) : 0;
   if (m < 1 || m > n || n > 31) {
-    std::fprintf(stderr,
-                 "usage: out_of_core join|dimension|sums|unique N M pinned|pageable DEVICE_MIB PINNED_MIB, "
-                 "with 1 <= M <= N <= 31\n");
+    std::fprintf(
+        stderr,
+        "usage: out_of_core join|dimension|sums|unique|counts N M pinned|pageable DEVICE_MIB PINNED_MIB, "
+        "with 1 <= M <= N <= 31\n");
     return 2;
   }
   cudaStream_t stream = nullptr;

@@ -52,12 +52,12 @@ def _tensor(array):
 
 
 def _cudf(*arrays):
-    """{operation: {"pylibcudf": function}} for keys, queries, distinct keys and values."""
+    """{operation: {"pylibcudf": function}} for keys, queries, distinct keys, values and other keys."""
     if not pylibcudf:
         return {}
     equal, nans_equal = pylibcudf.types.NullEquality.EQUAL, pylibcudf.types.NanEquality.ALL_EQUAL
-    keys, queries, known, values = map(pylibcudf.Column.from_cuda_array_interface, arrays)
-    table, asked, distinct = (pylibcudf.Table([column]) for column in (keys, queries, known))
+    keys, queries, known, values, others = map(pylibcudf.Column.from_cuda_array_interface, arrays)
+    table, asked, distinct, other = (pylibcudf.Table([column]) for column in (keys, queries, known, others))
 
     def unique():
         keep = pylibcudf.stream_compaction.DuplicateKeepOption.KEEP_ANY
@@ -73,6 +73,7 @@ def _cudf(*arrays):
         "isin": lambda: pylibcudf.search.contains(known, queries),
         "sum by key": sums,
         "join with distinct keys": lambda: pylibcudf.join.inner_join(asked, distinct, equal),
+        "join, copies on both sides": lambda: pylibcudf.join.inner_join(table, other, equal),
     }
     return {operation: {"pylibcudf": function} for operation, function in functions.items()}
 
@@ -97,7 +98,8 @@ def _operations(rows, copies, dtype, how):
     known = torch.unique(keys)
     known = known[torch.randperm(len(known), device="cuda", generator=generator)]
     on_cupy = [cupy.from_dlpack(t) for t in (keys, queries, known)] if cupy else None
-    cudf = _cudf(keys, queries, known, values)
+    others = keys_of(random(distinct, rows))
+    cudf = _cudf(keys, queries, known, values, others)
 
     expected = torch.unique(keys)
     yield "unique", {
@@ -196,6 +198,29 @@ def _operations(rows, copies, dtype, how):
         "torch": lambda: (torch.sort(known), join_by_torch())[1],
         **cudf.get("join with distinct keys", {}),
     }, join_right
+
+    if rows * copies > 1 << 27:  # pairs, of which torch needs several arrays of 64 bits
+        return
+
+    def pairs_by_torch():
+        ascending, order = torch.sort(others)
+        first = torch.searchsorted(ascending, keys)
+        counts = torch.searchsorted(ascending, keys, right=True) - first
+        left = torch.repeat_interleave(counts)
+        before = first - (counts.cumsum(0) - counts)
+        return left, order[before[left] + torch.arange(len(left), device="cuda")]
+
+    def in_order(pairs):
+        left, right = map(_tensor, pairs)
+        return torch.sort(left.long() * rows + right)[0]
+
+    right_pairs = in_order(pairs_by_torch())
+    yield "join, copies on both sides", {
+        "roost": lambda: roost.join(keys, others),
+        "roost, int32 rows": lambda: roost.join(keys, others, index_dtype="int32"),
+        "torch": pairs_by_torch,
+        **cudf.get("join, copies on both sides", {}),
+    }, lambda r: torch.equal(in_order(r), right_pairs)
 
 
 def _overhead():

@@ -69,24 +69,33 @@ struct group_columns {
   std::array<array<Value, Place>, N> values;
 };
 
-template <class Item, std::size_t K>
-struct result_of_item {
-  const Item* items;
-  const std::uint32_t* order;
-  ROOST_FN auto operator[](std::size_t i) const { return items[order[i]].value.template result<K>(); }
+// What items, and groups, have.
+struct key_of {
+  template <class Item>
+  ROOST_FN auto operator()(const Item& of) const {
+    return of.key;
+  }
 };
-template <class Item>
-struct count_of_item {
-  const Item* items;
-  const std::uint32_t* order;
-  ROOST_FN auto operator[](std::size_t i) const { return items[order[i]].value.count; }
+struct first_row_of {
+  template <class Item>
+  ROOST_FN auto operator()(const Item& of) const {
+    return of.value.row;
+  }
 };
-template <class Item>
-struct first_row_of_item {
-  const Item* items;
-  const std::uint32_t* order;
-  ROOST_FN auto operator[](std::size_t i) const { return items[order[i]].value.row; }
+struct count_of {
+  template <class Item>
+  ROOST_FN auto operator()(const Item& of) const {
+    return of.value.count;
+  }
 };
+template <std::size_t K>
+struct result_of {
+  template <class Item>
+  ROOST_FN auto operator()(const Item& of) const {
+    return of.value.template result<K>();
+  }
+};
+
 /// Of rows in input order.
 template <class Item>
 struct row_of_group {
@@ -196,31 +205,6 @@ struct part_of_key {
 template <class Key, class Row, class Value, std::size_t N>
 struct found_group : pair<Key, combined_rows<Row, Value, N>> {
   ROOST_FN Row row() const { return this->value.row; }
-};
-struct key_of_group {
-  template <class Group>
-  ROOST_FN auto operator()(const Group& of) const {
-    return of.key;
-  }
-};
-struct first_row_of_group {
-  template <class Group>
-  ROOST_FN auto operator()(const Group& of) const {
-    return of.row();
-  }
-};
-struct rows_of_group {
-  template <class Group>
-  ROOST_FN std::uint64_t operator()(const Group& of) const {
-    return of.value.count;
-  }
-};
-template <std::size_t K>
-struct result_of_group {
-  template <class Group>
-  ROOST_FN auto operator()(const Group& of) const {
-    return of.value.template result<K>();
-  }
 };
 
 /// The groups of rows, with N functions. `Wait`: what waits for a row.
@@ -375,17 +359,18 @@ class out_of_core_groups {
     found result;
     if constexpr (Wait::combines) {
       result.rows = array<Row, Device>(device, n);
-      reduce_lists(device, first_row_of_item<item>{from, order}, offsets, minimum(), result.rows.data(),
-                   nullptr);
+      reduce_lists(device, in_order_of<item, first_row_of>{from, order}, offsets, minimum(),
+                   result.rows.data(), nullptr);
       result.counts = array<Row, Device>(device, n);
-      reduce_lists(device, count_of_item<item>{from, order}, offsets, plus(), result.counts.data(), nullptr);
+      reduce_lists(device, in_order_of<item, count_of>{from, order}, offsets, plus(), result.counts.data(),
+                   nullptr);
     } else {
       result.rows = array_of(device, n, row_of_group<item>{from, order, offsets.data()});
       result.counts = array_of(device, n, count_of_group<Row>{offsets.data()});
     }
     each_function([&]<std::size_t K>(const auto& f) {
       result.values[K] = array<Value, Device>(device, n);
-      reduce_lists(device, result_of_item<item, K>{from, order}, offsets, f, result.values[K].data(),
+      reduce_lists(device, in_order_of<item, result_of<K>>{from, order}, offsets, f, result.values[K].data(),
                    nullptr);
     });
     result.keys = std::move(grouped.keys);
@@ -488,11 +473,11 @@ class out_of_core_groups {
     order.each(
         larger(sizeof(std::uint64_t), larger(sizeof(Key), sizeof(Value))), 0,
         [&](worker& mine, const auto& groups, const auto& positions, const auto& of) {
-          store_column<key_of_group>(mine, groups, positions, of, all.keys);
-          if (wanted_.rows) store_column<first_row_of_group>(mine, groups, positions, of, all.rows);
-          if (wanted_.counts) store_column<rows_of_group>(mine, groups, positions, of, all.counts);
+          store_column<key_of>(mine, groups, positions, of, all.keys);
+          if (wanted_.rows) store_column<first_row_of>(mine, groups, positions, of, all.rows);
+          if (wanted_.counts) store_column<count_of>(mine, groups, positions, of, all.counts);
           each_function([&]<std::size_t K>(const auto&) {
-            store_column<result_of_group<K>>(mine, groups, positions, of, all.values[K]);
+            store_column<result_of<K>>(mine, groups, positions, of, all.values[K]);
           });
         },
         [&](std::size_t at, const group_item& group) {

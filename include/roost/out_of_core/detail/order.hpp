@@ -143,7 +143,7 @@ template <class Item, class Get>
 struct in_order_of {
   const Item* items;
   const std::uint32_t* order;
-  ROOST_FN auto operator()(std::size_t i) const { return Get()(items[order[i]]); }
+  ROOST_FN auto operator[](std::size_t i) const { return Get()(items[order[i]]); }
 };
 
 /// Writes a column of a block of items to its place in `target`.
@@ -151,7 +151,7 @@ template <class Get, class Device, class Item, class T, class Block>
 void store_column(out_of_core_worker<Device>& mine, const array<Item, Device>& items,
                   const array<std::uint32_t, Device>& order, const Block& of, array<T, host>& target) {
   array<T, Device> column(mine.device(), items.size());
-  write_numbers(mine.device(), items.size(), in_order_of<Item, Get>{items.data(), order.data()},
+  write_numbers(mine.device(), items.size(), element{in_order_of<Item, Get>{items.data(), order.data()}},
                 column.data());
   mine.store(column, target.data() + of.position);
 }
