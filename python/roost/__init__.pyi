@@ -277,10 +277,12 @@ def interval_join(left: _F, right: Any, on: Any, between: Any, *, by: Any = ...,
                   right_by: Any = ..., closed: _Closed = ..., suffixes: tuple[str | None, str | None] = ...,
                   nulls_equal: bool = ...) -> _F: ...
 @overload
-def interval_join(left: _Own, right: _Own, on: Any, between: Any, *, closed: _Closed = ...,
+def interval_join(left: _Own, right: Any, on: Any, between: Any, *, by: None = ..., left_by: None = ...,
+                  right_by: None = ..., closed: _Closed = ..., suffixes: tuple[str | None, str | None] = ...,
                   nulls_equal: bool = ...) -> tuple[NDArray[Any], NDArray[Any]]: ...
 @overload
-def interval_join(left: _T, right: _T, on: Any, between: Any, *, closed: _Closed = ...,
+def interval_join(left: _T, right: Any, on: Any, between: Any, *, by: None = ..., left_by: None = ...,
+                  right_by: None = ..., closed: _Closed = ..., suffixes: tuple[str | None, str | None] = ...,
                   nulls_equal: bool = ...) -> tuple[_T, _T]: ...
 
 @overload
@@ -294,13 +296,15 @@ def merge_asof(left: _F, right: Any, on: Any = ..., *, left_on: Any = ..., right
                tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
                suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> _F: ...
 @overload
-def merge_asof(left: _Own, right: _Own, *, left_on: Any, right_on: Any, direction: _Direction = ...,
+def merge_asof(left: _Own, right: Any, on: None = ..., *, left_on: Any = ..., right_on: Any = ...,
+               by: None = ..., left_by: None = ..., right_by: None = ..., direction: _Direction = ...,
                tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
-               nulls_equal: bool = ...) -> NDArray[Any]: ...
+               suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> NDArray[Any]: ...
 @overload
-def merge_asof(left: _T, right: _T, *, left_on: Any, right_on: Any, direction: _Direction = ...,
+def merge_asof(left: _T, right: Any, on: None = ..., *, left_on: Any = ..., right_on: Any = ...,
+               by: None = ..., left_by: None = ..., right_by: None = ..., direction: _Direction = ...,
                tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
-               nulls_equal: bool = ...) -> _T: ...
+               suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> _T: ...
 
 @overload
 def merge(left: _Unknown, right: Any, on: Any = ..., *, left_on: Any = ..., right_on: Any = ...,

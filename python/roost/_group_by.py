@@ -1179,8 +1179,8 @@ class GroupBy:
 
     def _shifted(self, how, n):
         """The row that comes n rows earlier among those of the key of each row, or -1: of numpy."""
-        order = self._order(how)
-        return order.library.to_numpy(order.shifted(integer(n, f"roost.GroupBy.{how}", "n")))
+        order, n = self._order(how), integer(n, f"roost.GroupBy.{how}", "n")
+        return order.library.to_numpy(order.shifted(max(-self._n, min(self._n, n))))
 
     def _numbers_of(self, values, how):
         """Numbers of 8 bytes that are equal where values are: of the library of results for rows."""

@@ -65,7 +65,7 @@ struct place_of_quantile {
   }
 };
 /// The number at a part of the way from one to another.
-ROOST_FN inline double between(double a, double b, double part) {
+ROOST_FN double between(double a, double b, double part) {
   const double apart = b - a;
   if (a == b || part == 0) return a;
   if (!(apart - apart == 0)) return a * (1 - part) + b * part;  // too far apart, or infinite

@@ -57,50 +57,43 @@ struct find_by_time {
   const std::uint64_t* offsets;
   const word* times;  // by position
   time_around<Time> span;
-  bool left, right;                  // whether these ends are included
-  std::uint64_t first = 0, end = 0;  // where the last searches ended
+  bool left, right;                     // whether these ends are included
+  std::uint64_t before = 0, after = 0;  // rows in the last window before its row, and from it on
 
   ROOST_FN row_window operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
     const std::uint64_t begin = offsets[group], stop = offsets[group + 1];
     const word t = times[i];
-    first = search_from(begin, stop, first, [&](std::uint64_t p) {
-      if (times[p] > t) return false;
-      const auto apart = kind::between(t, times[p]);
-      return !(left ? apart <= span.before : apart < span.before);
-    });
-    end = search_from(begin, stop, end, [&](std::uint64_t p) {
+    const std::uint64_t first =
+        search_from(begin, stop, i - smaller(before, i - begin), [&](std::uint64_t p) {
+          if (times[p] > t) return false;
+          const auto apart = kind::between(t, times[p]);
+          return !(left ? apart <= span.before : apart < span.before);
+        });
+    const std::uint64_t end = search_from(begin, stop, smaller(i + after, stop), [&](std::uint64_t p) {
       if (times[p] < t) return true;
       const auto apart = kind::between(times[p], t);
       return right ? apart <= span.after : apart < span.after;
     });
+    before = first < i ? i - first : 0;
+    after = end > i ? end - i : 0;
     return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(larger(first, end))};
   }
 };
 
-/// The words of times, by position. Throws invalid_argument if they are not ascending in each group.
-template <class Place, class Times>
-auto times_in_order(const Place& place, const grouped_rows<Place>& all, const Times& times,
-                    const char* where) {
-  expect_in_order(place, all, times, where);
-  return array_of(place, all.size(), word_of_row<Times>{order_word_at<Times>{times}, all.rows().data()});
-}
-
 struct write_window_size {
-  const std::uint32_t* rows;
   const row_window* windows;
-  std::uint32_t* results;
-  ROOST_FN void operator()(std::size_t i) const { results[rows[i]] = windows[i].end - windows[i].first; }
+  put_result<std::uint32_t> put;
+  ROOST_FN void operator()(std::size_t i) const { put(i, windows[i].end - windows[i].first); }
 };
 
 struct write_window_end {
-  const std::uint32_t* rows;
   const row_window* windows;
   bool last;
-  std::uint32_t* results;
+  put_result<std::uint32_t> put;
   ROOST_FN void operator()(std::size_t i) const {
     const row_window window = windows[i];
-    results[rows[i]] =
-        window.first == window.end ? no_row<std::uint32_t> : rows[last ? window.end - 1 : window.first];
+    put(i,
+        window.first == window.end ? no_row<std::uint32_t> : put.rows[last ? window.end - 1 : window.first]);
   }
 };
 
@@ -108,11 +101,10 @@ struct write_window_end {
 template <class T, class F>
 struct combine_window {
   level_views<T> levels;
-  const std::uint32_t* rows;
   const row_window* windows;
   F f;
   T missing;
-  T* results;
+  put_result<T> put;
 
   /// Elements [first, end) of a level, one after the other.
   ROOST_FN T in_turn(const T* elements, std::uint64_t first, std::uint64_t end) const {
@@ -144,9 +136,9 @@ struct combine_window {
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) const {
     const row_window window = windows[i];
     const std::uint32_t size = window.end - window.first;
-    results[rows[i]] = size == 0            ? missing
-                       : size <= block_size ? in_turn(levels.elements[0], window.first, window.end)
-                                            : combined(group, window.first, window.end);
+    put(i, size == 0            ? missing
+           : size <= block_size ? in_turn(levels.elements[0], window.first, window.end)
+                                : combined(group, window.first, window.end));
   }
 };
 
@@ -286,19 +278,20 @@ row_windows<Place> windows_by_time(const Place& place, const grouped_rows<Place>
 template <class Place>
 array<std::uint32_t, Place> window_sizes(const Place& place, const grouped_rows<Place>& all,
                                          const row_windows<Place>& windows) {
-  auto sizes = detail::zeros<std::uint32_t>(place, all.batch_size());
-  place.for_each(all.size(),
-                 detail::write_window_size{all.rows().data(), windows.windows.data(), sizes.data()});
-  return sizes;
+  return detail::results_by_row<std::uint32_t>(
+      place, all.rows(), all.batch_size(),
+      [&](const auto& put) {
+        place.for_each(all.size(), detail::write_window_size{windows.windows.data(), put});
+      },
+      0);
 }
 
 template <class Place>
 array<std::uint32_t, Place> window_ends(const Place& place, const grouped_rows<Place>& all,
                                         const row_windows<Place>& windows, bool last) {
-  auto ends = detail::results_of_rows<std::uint32_t>(place, all);
-  place.for_each(all.size(),
-                 detail::write_window_end{all.rows().data(), windows.windows.data(), last, ends.data()});
-  return ends;
+  return detail::results_by_row<std::uint32_t>(place, all.rows(), all.batch_size(), [&](const auto& put) {
+    place.for_each(all.size(), detail::write_window_end{windows.windows.data(), last, put});
+  });
 }
 
 template <class Place, class Values, class F>
@@ -307,8 +300,7 @@ auto combine_windows(const Place& place, const grouped_rows<Place>& all, const r
   using T = detail::element_of<Values>;
   const auto sequence = detail::as_sequence(values);
   detail::check_value_count(sequence.size(), all.batch_size(), "roost::combine_windows");
-  array<T, Place> results(place, all.batch_size());
-  if (all.size() == 0) return results;
+  if (all.size() == 0) return array<T, Place>(place, all.batch_size());
   const detail::values_of_rows<detail::sequence_of<Values>> source{
       sequence, all.rows().data(), all.offsets().data(), {false}};
   detail::scanned_levels<T, Place> scanned;
@@ -320,9 +312,10 @@ auto combine_windows(const Place& place, const grouped_rows<Place>& all, const r
     detail::write_numbers(place, all.size(), detail::element<decltype(each)>{each}, elements.data());
     scanned.view.elements[0] = elements.data();
   }
-  detail::for_each_grouped(place, all,
-                           detail::combine_window<T, F>{scanned.view, all.rows().data(),
-                                                        windows.windows.data(), f, missing, results.data()});
+  auto results = detail::results_by_row<T>(place, all.rows(), all.batch_size(), [&](const auto& put) {
+    detail::for_each_grouped(
+        place, all, detail::combine_window<T, F>{scanned.view, windows.windows.data(), f, missing, put});
+  });
   place.synchronize();
   return results;
 }
