@@ -36,20 +36,20 @@ struct put_item {
 template <class T, class Place, class Find>
 array<T, Place> results_by_row(const Place& place, std::span<const std::uint32_t> rows, std::size_t n,
                                const Find& find, int fill = 0xff) {
-  constexpr std::size_t cached = std::size_t{1} << 25;  // bytes
-  constexpr std::uint32_t part_bits = 9;
+  using tuning = partition_tuning<Place>;
   array<T, Place> results(place, n);
   if (rows.size() != n) place.fill(results.data(), fill, results.bytes());
-  if constexpr (!std::is_same_v<Place, host>) {
-    if (rows.size() * sizeof(T) > cached) {
+  if constexpr (tuning::scattered_bytes_most != ~std::size_t{0}) {
+    if (rows.size() * sizeof(T) > tuning::scattered_bytes_most) {
       array<T, Place> found(place, rows.size());
       find(put_result<T>{rows.data(), found.data(), false});
       using item = pair<std::uint32_t, T>;
       using parts = partitioner<Place, item, partition_kind{.stable = true, .one_pass = true}>;
-      const auto bits = static_cast<std::uint32_t>(std::bit_width(n - 1));
-      const auto all = parts(place, 1u << part_bits)
-                           .run(row_and_result<T>{rows.data(), found.data(), rows.size()},
-                                digit_at{bits - part_bits, part_bits});
+      const auto bits = static_cast<std::uint32_t>(std::bit_width(n)),
+                 width = smaller(bits, static_cast<std::uint32_t>(std::bit_width(tuning::digits_most)) - 1);
+      const auto all =
+          parts(place, 1u << width)
+              .run(row_and_result<T>{rows.data(), found.data(), rows.size()}, digit_at{bits - width, width});
       place.for_each(rows.size(), put_item<item, T>{all.items(), results.data()});
       return results;
     }
