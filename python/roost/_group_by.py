@@ -548,7 +548,8 @@ class GroupBy:
         Raises
         ------
         TypeError
-            Keys on a device: this method, those named above, `head`, `tail` and iteration work on the CPU.
+            Keys on a device: this method, `rank`, `ffill`, `bfill`, `head`, `tail`, `nth`, `top_k` and
+            iteration work on the CPU.
 
         Notes
         -----
@@ -580,8 +581,8 @@ class GroupBy:
 
     def cumsum(self, *values):
         """The sum of the values up to each row, of the types of `sum`; null where the value is. Floats are
-        added as float64, in pieces of 32, and rounded at the end. A sum of durations or decimals that is too long is an
-        OverflowError. Form and other errors: see `transform`."""
+        added as float64, in pieces of 32, and rounded at the end. A sum of durations or decimals that is too
+        long is an OverflowError. Form and other errors: see `transform`."""
         order, what = self._order("cumsum"), "roost.GroupBy.cumsum"
 
         def make(given):
@@ -1271,7 +1272,7 @@ class GroupBy:
         return values or self._columns
 
     def _regrouped(self, column, name, taken, what):
-        """The same rows by the keys and another column, which is of the type of the column `name`, `taken`."""
+        """The same rows by the keys and another column, of the type of the values `taken` of column `name`."""
         frame, chosen = self._frame, self._chosen
         if frame is None:
             if isinstance(column, np.ndarray) and self._library.has(column.dtype):

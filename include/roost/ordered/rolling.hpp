@@ -98,12 +98,6 @@ auto combine_windows(const Place& place, const grouped_rows<Place>& all, const r
 /// of the group: 0 is the least; no_row<std::uint32_t> if the window has no more rows. Without meaning for
 /// rows in no group.
 ///
-///     // The middle of each window: of an even number of values, the lower one.
-///     const auto sizes = roost::window_sizes(gpu, rows, windows);
-///     const auto half = [sizes = sizes.data()] ROOST_FN(std::size_t row) { return (sizes[row] - 1) / 2; };
-///     const auto medians =
-///         roost::nth_of_windows(gpu, rows, windows, values, roost::computed(values.size(), half));
-///
 /// `values`: what group_rows can order by, one for each row of the batch. `numbers`: a multiple of the size
 /// of the batch (invalid_argument otherwise). Costs group_rows by the values, and for each bit of the size of
 /// the largest group a pass over the rows and two reads for each number, however long windows are. Takes 20

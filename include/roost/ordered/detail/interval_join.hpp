@@ -15,13 +15,12 @@ struct find_interval {
   To to;
   bool left, right;  // whether these ends are included
   Sides sides;
-  const std::uint32_t* left_rows;
   std::uint64_t* firsts;
   std::uint64_t* counts;
   std::uint64_t first = 0, end = 0;  // where the last searches ended
 
   ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t group) {
-    const std::uint64_t row = left_rows[j];
+    const std::uint64_t row = sides.left_rows[j];
     first = sides.search(group, sides.time(i), !left, sides.near(group, i, first));
     end = sides.search(group, kind::of(to[row]), right, sides.near(group, i, end));
     firsts[row] = first;
@@ -72,7 +71,7 @@ joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_k
   using find = detail::find_interval<detail::sequence_as_of<time, To>, decltype(all.view)>;
   all.for_each_left(
       place, find{ends.values, both || closed == window_closed::left, both || closed == window_closed::right,
-                  all.view, all.left_rows.data(), firsts.data(), offsets.data()});
+                  all.view, firsts.data(), offsets.data()});
   place.exclusive_scan(offsets.data(), offsets.data(), n + 1);
   const std::uint64_t total = detail::read_one(place, offsets.data() + n);
   auto [left_rows, right_rows] = detail::room_for_matches<Row, Row>(place, total, where);

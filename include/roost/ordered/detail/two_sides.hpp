@@ -58,6 +58,7 @@ struct two_sides_view {
   const Word* words;  // null if items have them
   const std::uint64_t* offsets;
   const std::uint64_t* begins_of_left;  // of each group
+  const std::uint32_t* left_rows;       // see two_sides
   std::uint64_t rights;
   ROOST_FN Word time(std::uint64_t i) const {
     if constexpr (std::is_same_v<Item, std::uint32_t>) {
@@ -153,7 +154,8 @@ auto group_two_sides(const Place& place, const Left& left, const Right& right, c
                 all.left_offsets.data());
   all.left_rows = array<std::uint32_t, Place>(place, left.size());
   all.for_each_left(place, write_left_row<item>{rows, rights, all.left_rows.data()});
-  all.view = {rows, all.words.data(), offsets.data(), all.begins_of_left.data(), rights};
+  all.view = {rows,  all.words.data(), offsets.data(), all.begins_of_left.data(), all.left_rows.data(),
+              rights};
   return all;
 }
 
