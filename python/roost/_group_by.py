@@ -1272,7 +1272,7 @@ class GroupBy:
         return values or self._columns
 
     def _regrouped(self, column, name, taken, what):
-        """The same rows by the keys and another column, of the type of the values `taken` of column `name`."""
+        """The rows by their keys and another column, of the type of `taken`, the values of column `name`."""
         frame, chosen = self._frame, self._chosen
         if frame is None:
             if isinstance(column, np.ndarray) and self._library.has(column.dtype):
