@@ -1,5 +1,5 @@
 """Order inside groups: the last quote before each trade, the mean of the last five
-minutes of each sensor, and the visits of each user."""
+minutes of each sensor, the visits of each user, and what else follows time."""
 
 import pandas
 import roost
@@ -33,6 +33,14 @@ near = roost.merge_asof(
 )
 assert near["bid"].tolist() == [10.5, 10.5, 7.5]
 
+# Stays and alarms: all alarms of a room between the begin and the end of a stay.
+stays = pandas.DataFrame({"room": [1, 2], "begin": [10, 20], "end": [30, 25]})
+alarms = pandas.DataFrame({"room": [1, 2, 1], "at": [30, 20, 12]})
+during = roost.interval_join(
+    stays, alarms, on="at", between=("begin", "end"), by="room"
+)
+assert during["at"].tolist() == [12, 20]  # an interval has its begin, but not its end
+
 # Sensors: rows in any order, as they arrived.
 sensors = pandas.DataFrame(
     {
@@ -57,3 +65,15 @@ visits = roost.group_by(clicks, ["user", "visit"]).agg(
 )
 print(visits)
 assert len(visits) == 3
+
+# Hours of each user, changes of a state, and the longest visit of each user.
+hours = roost.group_by(clicks, "user").resample(60, on="minute").agg(clicks="count")
+assert sorted(zip(hours["user"], hours["minute"], hours["clicks"])) == [
+    (7, 0, 2),
+    (7, 60, 1),
+    (8, 0, 1),
+]
+states = pandas.DataFrame({"door": [1, 1, 2, 1], "open": [True, True, True, False]})
+assert roost.group_by(states, "door")["open"].runs().tolist() == [0, 0, 0, 1]
+longest = roost.group_by(visits, "user").top_k(1, by="clicks")
+assert longest["clicks"].tolist() == [2, 1]

@@ -7,8 +7,8 @@
     >>> roost.Index(ids).get_indexer(np.array([20, 99]))
     array([ 3, -1])
 
-Functions: unique, nunique, factorize, isin, join, merge, merge_asof, group_by, value_counts, duplicated,
-drop_duplicates, partition, gather. Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
+Functions: unique, nunique, factorize, isin, join, merge, merge_asof, interval_join, group_by, value_counts,
+duplicated, drop_duplicates, partition, gather. Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy and jax, on the CPU or on a GPU, columns and frames of pandas,
 polars and Arrow, or anything that numpy.asarray takes. What comes in comes out: results are arrays of the
@@ -28,7 +28,7 @@ except ImportError as _why:
         "(pip install .) and start Python in another folder"
     ) from _why
 from ._arrays.take import from_arrow
-from ._asof import merge_asof
+from ._asof import interval_join, merge_asof
 from ._device import options
 from ._device import trim as _trim_device
 from ._functions import (
@@ -67,6 +67,7 @@ __all__ = [
     "gather",
     "group_by",
     "info",
+    "interval_join",
     "isin",
     "join",
     "merge",

@@ -24,6 +24,7 @@ _Keep = Literal["first", "last", False]
 _Validate = Literal["1:1", "1:m", "m:1", "m:m", "one_to_one", "one_to_many", "many_to_one", "many_to_many"]
 _Direction = Literal["backward", "forward", "nearest"]
 _Closed = Literal["right", "left", "both", "neither"]
+_Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 _Distance = float | str | timedelta | np.timedelta64[Any]
 _Several = list[float] | tuple[float, ...] | np.ndarray[Any, Any]
 _Yes = Literal[True]
@@ -59,8 +60,9 @@ _Of = _PolarsOf[_M, _B] | _PandasOf[_M, _B] | _TableOf[_M, _B]
 __version__: str
 __all__ = [
     "ConcurrentMap", "GroupBy", "Index", "Map", "MultiMap", "Rolling", "Set", "Store", "drop_duplicates",
-    "duplicated", "factorize", "from_arrow", "gather", "group_by", "info", "isin", "join", "merge",
-    "merge_asof", "nunique", "options", "partition", "set_threads", "trim", "unique", "value_counts",
+    "duplicated", "factorize", "from_arrow", "gather", "group_by", "info", "interval_join", "isin",
+    "join", "merge", "merge_asof", "nunique", "options", "partition", "set_threads", "trim", "unique",
+    "value_counts",
 ]
 
 # An overload of each function is for arguments of which a checker knows nothing, because their library has no
@@ -267,6 +269,23 @@ def join(left: _First[_T], right: _Keys, how: _OneSide, *, index_dtype: _IndexDt
          nulls_equal: bool = ..., **at: Unpack[_On]) -> _T: ...
 
 @overload
+def interval_join(left: _Unknown, right: Any, on: Any, between: Any, *, by: Any = ..., left_by: Any = ...,
+                  right_by: Any = ..., closed: _Closed = ..., suffixes: tuple[str | None, str | None] = ...,
+                  nulls_equal: bool = ...) -> Any: ...
+@overload
+def interval_join(left: _F, right: Any, on: Any, between: Any, *, by: Any = ..., left_by: Any = ...,
+                  right_by: Any = ..., closed: _Closed = ..., suffixes: tuple[str | None, str | None] = ...,
+                  nulls_equal: bool = ...) -> _F: ...
+@overload
+def interval_join(left: _Own, right: Any, on: Any, between: Any, *, by: None = ..., left_by: None = ...,
+                  right_by: None = ..., closed: _Closed = ..., suffixes: tuple[str | None, str | None] = ...,
+                  nulls_equal: bool = ...) -> tuple[NDArray[Any], NDArray[Any]]: ...
+@overload
+def interval_join(left: _T, right: Any, on: Any, between: Any, *, by: None = ..., left_by: None = ...,
+                  right_by: None = ..., closed: _Closed = ..., suffixes: tuple[str | None, str | None] = ...,
+                  nulls_equal: bool = ...) -> tuple[_T, _T]: ...
+
+@overload
 def merge_asof(left: _Unknown, right: Any, on: Any = ..., *, left_on: Any = ..., right_on: Any = ...,
                by: Any = ..., left_by: Any = ..., right_by: Any = ..., direction: _Direction = ...,
                tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
@@ -276,6 +295,16 @@ def merge_asof(left: _F, right: Any, on: Any = ..., *, left_on: Any = ..., right
                by: Any = ..., left_by: Any = ..., right_by: Any = ..., direction: _Direction = ...,
                tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
                suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> _F: ...
+@overload
+def merge_asof(left: _Own, right: Any, on: None = ..., *, left_on: Any = ..., right_on: Any = ...,
+               by: None = ..., left_by: None = ..., right_by: None = ..., direction: _Direction = ...,
+               tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
+               suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> NDArray[Any]: ...
+@overload
+def merge_asof(left: _T, right: Any, on: None = ..., *, left_on: Any = ..., right_on: Any = ...,
+               by: None = ..., left_by: None = ..., right_by: None = ..., direction: _Direction = ...,
+               tolerance: _Distance | None = ..., allow_exact_matches: bool = ...,
+               suffixes: tuple[str | None, str | None] = ..., nulls_equal: bool = ...) -> _T: ...
 
 @overload
 def merge(left: _Unknown, right: Any, on: Any = ..., *, left_on: Any = ..., right_on: Any = ...,
@@ -464,6 +493,10 @@ class Rolling(_Grouped[_K, _C, _A, _H]):
     @_of_values
     def std(self, *, ddof: int = ...) -> NDArray[Any]: ...
     @_of_values
+    def median(self) -> NDArray[Any]: ...
+    @_of_values
+    def quantile(self, *, q: float = ..., interpolation: _Interpolation = ...) -> NDArray[Any]: ...
+    @_of_values
     def first(self) -> NDArray[Any]: ...
     @_of_values
     def last(self) -> NDArray[Any]: ...
@@ -523,6 +556,11 @@ class GroupBy(_Grouped[_K, _C, _A, _H]):
     def sessions(self: GroupBy[_ColumnOf, Any, Any, Any], times: Any, gap: _Distance) -> _Int64: ...
     @overload
     def sessions(self, times: Any, gap: _Distance) -> _C: ...
+    @_of_values
+    def runs(self, *, on: Any = ...) -> _Int64: ...
+    def resample(self, every: _Distance, *, on: Any, origin: Any = ..., closed: Literal["left", "right"] = ...,
+                 label: Literal["left", "right"] = ...) -> GroupBy[_K, _C, _A, _H]: ...
+    def top_k(self, k: int, by: Any, *, reverse: bool = ...) -> _H: ...
     def rolling(self, window: _Distance, *, on: Any = ..., min_periods: int | None = ...,
                 center: bool = ..., closed: _Closed | None = ...) -> Rolling[_K, _C, _A, _H]: ...
     def nth(self, n: int) -> _H: ...

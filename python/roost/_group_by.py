@@ -46,12 +46,12 @@ from ._functions import distinct
 from ._group_rows import RANKS, GroupRows
 from ._keys.arrow import ArrowKind
 from ._keys.columns import Column, bitmap_of, decimal_of, is_quick_column, scale_of, take_column
-from ._keys.packing import encode_columns
+from ._keys.packing import columns_of, encode_columns
 from ._keys.strings import StringKeys, Texts, listed
 from ._keys.words import keys_of
 from ._options import check_rows, flag, integer, whole_number
-from ._rolling import Order, differences, like_values, rolling_of, wide_values
-from ._times import as_numbers, distance_in
+from ._rolling import Order, differences, like_values, resampled, rolling_of, wide_values
+from ._times import as_numbers, distance_in, numbers_there
 
 _SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
 _FILLS = ("ffill", "bfill")
@@ -548,7 +548,8 @@ class GroupBy:
         Raises
         ------
         TypeError
-            Keys on a device: this method, those named above, `head`, `tail` and iteration work on the CPU.
+            Keys on a device: this method, `rank`, `ffill`, `bfill`, `head`, `tail`, `nth`, `top_k` and
+            iteration work on the CPU.
 
         Notes
         -----
@@ -580,19 +581,28 @@ class GroupBy:
 
     def cumsum(self, *values):
         """The sum of the values up to each row, of the types of `sum`; null where the value is. Floats are
-        added as float64, and rounded at the end. A sum of durations or decimals that is too long is an
-        OverflowError. Form and other errors: see `transform`."""
-        lists = self._lists("cumsum")
+        added as float64, in pieces of 32, and rounded at the end. A sum of durations or decimals that is too
+        long is an OverflowError. Form and other errors: see `transform`."""
+        order, what = self._order("cumsum"), "roost.GroupBy.cumsum"
 
         def make(given):
-            taken = self._taken(given, "cumsum")
-            array, there = taken.library.to_numpy(taken.array), taken.there
-            if taken.plain():
-                found = lists.running_sums(array.astype(taken.dtype, copy=False), there)
-            else:
-                sums = _whole([lists.running_sums(digits, there) for digits in _digits(array, taken.scale)])
+            taken, library = self._taken(given, "cumsum"), order.library
+            there, nullable, scale = taken.there, taken.nullable, taken.scale
+            if not taken.plain():
+                lists, array = self._lists("cumsum"), taken.library.to_numpy(taken.array)
+                sums = _whole([lists.running_sums(digits, there) for digits in _digits(array, scale)])
                 found, _ = _of_whole(sums, taken, there, "cumsum")
-            return self._of_rows(found, there, given, taken.nullable, taken.scale)
+                return self._of_rows(found, there, given, nullable, scale)
+            given_type = taken.given
+            found = order.running(taken, "sum", what)
+            if given_type.kind == "f":
+                with np.errstate(over="ignore"):  # as that of `sum`
+                    found = library.convert(found, given_type)
+            elif given_type.kind == "b":
+                found = library.view(found, INT64)
+            if library is not NUMPY:
+                return self._of_library(library, found, there, given)
+            return self._of_rows(found, there, given, nullable)
 
         return self._each("cumsum", values, make)
 
@@ -642,11 +652,69 @@ class GroupBy:
         """
         what = "roost.GroupBy.sessions"
         order, dtype = self._ordered_by(times, "sessions", what)
-        numbers = order.sessions(distance_in(gap, dtype, what, "gap"))
-        lists = self._lists("sessions")
-        if len(numbers):
-            numbers -= np.minimum.reduceat(numbers[lists.rows], lists.starts)[lists.groups()]
-        return self._of_rows(numbers, None, self._frame)
+        return self._of_library(order.library, order.sessions(distance_in(gap, dtype, what, "gap")))
+
+    def runs(self, *values, on=None):
+        """The number of the run of equal values that each row is in, among those of its key: 0, 1, 2 ... A
+        new run begins where a value differs from that of the row before, as polars' `rle_id` numbers them.
+
+        Parameters
+        ----------
+        values : any values
+            Nulls are equal, and so are NaNs.
+        on : name of a column, or array
+            The times of the rows, as for `rolling`; otherwise they are in their order.
+
+        Returns
+        -------
+        array or column of int64
+            In the form of `cumcount`. Group by the keys and this to combine the values of each run.
+        """
+        what = "roost.GroupBy.runs"
+        order = self._order("runs") if on is None else self._ordered_by(on, "runs", what)[0]
+
+        def make(given):
+            return self._of_library(order.library, order.runs(self._numbers_of(given, "runs")), None, given)
+
+        return self._each("runs", values, make)
+
+    def resample(self, every, *, on, origin=None, closed="left", label="left"):
+        """Groups by the keys and by fixed windows of time, as pandas' `resample` and polars'
+        `group_by_dynamic` do.
+
+        Parameters
+        ----------
+        every : number or duration
+            The length of the windows: whole numbers for whole numbers; for dates, instants and durations a
+            `datetime.timedelta` or what pandas and numpy have for it, or a text such as "5m" or "1h30m".
+        on : name of a column, or array
+            The times, without nulls, in any order.
+        origin : time, or None
+            Where one of the windows begins: by default at 0, which is 1970-01-01 for dates and instants (in
+            UTC, if they have a zone).
+        closed : "left" or "right"
+            Which end of its span a window includes.
+        label : "left" or "right"
+            Which end is the key of a window.
+
+        Returns
+        -------
+        GroupBy
+            Its keys are those of this one, and last the windows, in the type of the times; in a frame they
+            have the name of `on`, or "window" for an array. Only windows with rows are keys. Columns of the
+            frame are its values as before.
+
+        Examples
+        --------
+        >>> import pandas, roost
+        >>> frame = pandas.DataFrame({"k": [7, 7, 8], "t": [11, 14, 19], "v": [1, 2, 3]})
+        >>> five = roost.group_by(frame, "k").resample(5, on="t").agg(total=("v", "sum"))
+        >>> five.sort_values(["k", "t"], ignore_index=True)
+           k   t  total
+        0  7  10      3
+        1  8  15      3
+        """
+        return resampled(self, every, on, origin, closed, label)
 
     def rolling(self, window, *, on=None, min_periods=None, center=False, closed=None):
         """Windows of rows, like `pandas.DataFrame.rolling`: for each row some rows up to it, or around it, of
@@ -674,8 +742,8 @@ class GroupBy:
         Returns
         -------
         Rolling
-            Its methods sum, mean, min, max, count, var, std, first and last take values as those of `GroupBy`
-            do, and return results for the rows.
+            Its methods sum, mean, min, max, count, var, std, median, quantile, first and last take values as
+            those of `GroupBy` do, and return results for the rows.
 
         Examples
         --------
@@ -692,7 +760,8 @@ class GroupBy:
 
     def cumcount(self):
         """How many rows of its key come before each row: int64. Form and errors: see `transform`."""
-        return self._of_rows(self._lists("cumcount").places(), None, self._frame)
+        order = self._order("cumcount")
+        return self._of_library(order.library, order.places())
 
     def rank(self, *values, method="average", ascending=True):
         """The rank of each value among those of its key, from 1 on; null where the value is null or NaN.
@@ -732,7 +801,7 @@ class GroupBy:
         `transform`."""
         if self._columns is not None and len(values) == 1 and isinstance(values[0], (int, np.integer)):
             values, n = (), values[0]
-        rows = self._lists("shift").shifted(integer(n, "roost.GroupBy.shift", "n"))
+        rows = self._shifted("shift", n)
         return self._each(
             "shift", values, lambda given: self._at_rows(self._taken(given, "shift"), rows, given, True)
         )
@@ -761,6 +830,32 @@ class GroupBy:
     def tail(self, n=5):
         """The last `n` rows of each key; otherwise as `head`."""
         return self._rows(self._lists("tail").ends(whole_number(n, "roost.GroupBy.tail", "n"), False))
+
+    def top_k(self, k, by, *, reverse=False):
+        """The rows of the `k` greatest values of each key, or all if there are fewer: the rows of a frame,
+        as polars' `top_k(k, by=...)`. Nulls and NaN are none of these; of equal values, the first ones are.
+
+        Parameters
+        ----------
+        k : int
+        by : name of a column, or array
+            What rows are compared by: values that have ranks.
+        reverse : bool
+            Whether to take the least values.
+
+        Returns
+        -------
+        frame, column or array
+            As from `head`: in the order of all rows.
+        """
+        what = "roost.GroupBy.top_k"
+        k = whole_number(k, what, "k")
+        taken = self._taken(by, "rank")
+        taken.skip_nans()
+        taken.number()
+        array = taken.library.to_numpy(taken.array)
+        ranks = self._lists("top_k").ranks(array, taken.there, "first", flag(reverse, what, "reverse"))
+        return self._rows(np.flatnonzero((ranks > 0) & (ranks <= k)))
 
     def agg(self, columns=None, /, **wanted):
         """Several results at once, each with a name: ``agg(total=("v", "sum"))``, or after
@@ -1021,7 +1116,8 @@ class GroupBy:
             made = made.result(found, there, given if frames else None, scale=scale)
             return like_rows(made, given)
         home = self._library
-        found = home.of_numpy(found) if home.has(found.dtype) else found
+        if isinstance(found, np.ndarray) and home.has(found.dtype):
+            found = home.of_numpy(found)
         return self._finished(found, there, nullable or self._drops)
 
     def _repeated(self, found, there, groups, nullable):
@@ -1049,30 +1145,81 @@ class GroupBy:
         picked = _Picked(values, rows, None if has.all() else has)
         return self._finished(picked, None, nullable or values.nullable or self._drops)
 
+    def _home(self, how):
+        """The library in whose memory there are results for rows: that of the keys on a GPU, or numpy."""
+        if isinstance(self._kind, ArrowKind):
+            raise TypeError(
+                f"roost.GroupBy.{how}: keys of Arrow's device interface have only results by key; copy keys "
+                "and values to the CPU"
+            )
+        return NUMPY if self._library.module is NUMPY.module else self._library
+
     def _order(self, how):
         """The rows of each key in their order, for C++."""
+        library = self._home(how)
         if "order" not in self._known:
-            self._known["order"] = Order(self._lists(how).groups())
+            self._known["order"] = Order(library, self._groups)
         return self._known["order"]
 
     def _ordered_by(self, on, how, what):
         """The rows of each key by times, and the type of the times."""
+        library, (times, kind, dtype) = self._home(how), self._times(on, what)
+        return Order(library, self._groups, times, kind), dtype
+
+    def _times(self, on, what):
+        """Times as int64 or float64, the name of this type, and the type of the times."""
         taken = self._taken(on, "on")
         if taken.dtype is None or taken.ranked is not None:
             raise TypeError(f"{what}: times that are no numbers, dates or durations; convert them")
         taken.number()
+        if taken.library.module is not NUMPY.module:
+            return *numbers_there(taken.array, taken.library, what, "times"), taken.dtype
         times = taken.library.to_numpy(taken.array).astype(taken.dtype, copy=False)
         times = times if taken.plain() else times.view(taken.given)
-        return Order(self._lists(how).groups(), *as_numbers(times, taken.there, what, "times")), times.dtype
+        return *as_numbers(times, taken.there, what, "times"), times.dtype
+
+    def _shifted(self, how, n):
+        """The row that comes n rows earlier among those of the key of each row, or -1: of numpy."""
+        order, n = self._order(how), integer(n, f"roost.GroupBy.{how}", "n")
+        return order.library.to_numpy(order.shifted(max(-self._n, min(self._n, n))))
+
+    def _numbers_of(self, values, how):
+        """Numbers of 8 bytes that are equal where values are: of the library of results for rows."""
+        library = self._home(how)
+        distinct_values = encode_columns(self._named(values, how), f"roost.GroupBy.{how}")
+        if distinct_values.n != self._given:
+            raise ValueError(
+                f"roost.GroupBy.{how}: {plural(self._given, 'key')} but "
+                f"{plural(distinct_values.n, 'value')}; give one value for each key"
+            )
+        _, _, numbers, _ = distinct(distinct_values, "first", INT64, inverse=True)
+        if self._kept is not None:
+            numbers = distinct_values.library.rows(numbers, self._kept)
+        if library is NUMPY:
+            return distinct_values.library.to_numpy(numbers)
+        return numbers
+
+    def _of_library(self, library, found, there=None, given=None):
+        """Results for rows in memory of a library, for a column; or without one for the frame. Where keys are
+        no arrays of numpy, nulls among floats are NaN."""
+        given = self._frame if given is None else given
+        is_plain = self._library is not NUMPY and self._kept is None
+        if is_plain and there is not None and numpy_dtype(found).kind == "f":
+            found, there = library.with_nan(found, ~there), None
+        if library is not NUMPY and (there is not None or not is_plain):
+            found, there = library.to_numpy(found), None if there is None else library.to_numpy(there)
+        return self._of_rows(found, there, given, self._library is NUMPY)
 
     def _running(self, name, how, values):
         order, what = self._order(name), f"roost.GroupBy.{name}"
 
         def make(given):
             taken = self._taken(given, name)
-            found = order.running(taken, how, what)
-            found = found if how == "product" else like_values(found, taken.there, taken)
-            return self._of_rows(found, taken.there, given, taken.nullable)
+            found, there, library = order.running(taken, how, what), taken.there, order.library
+            found = found if how == "product" else like_values(found, there, taken, library)
+            if library is not NUMPY:
+                return self._of_library(library, found, there, given)
+            return self._of_rows(found, there, given, taken.nullable)
 
         return self._each(name, values, make)
 
@@ -1080,7 +1227,7 @@ class GroupBy:
         what = f"roost.GroupBy.{name}"
         if self._columns is not None and len(values) == 1 and isinstance(values[0], (int, np.integer)):
             values, n = (), values[0]
-        rows = self._lists(name).shifted(integer(n, what, "n"))
+        rows, home = self._shifted(name, n), self._home(name)
 
         def make(given):
             taken = self._taken(given, name)
@@ -1097,7 +1244,9 @@ class GroupBy:
             if not taken.plain():
                 found = found.view(f"m8[{'%d%s' % np.datetime_data(taken.given)[::-1]}]")
                 found[~has] = "NaT"
-            return self._of_rows(found, has, given, True)
+            if home is not NUMPY and found.dtype.kind == "f" and self._kept is None:
+                found, has = np.where(has, found, np.nan).astype(found.dtype), None
+            return self._of_rows(found, has, given, home is NUMPY)
 
         return self._each(name, values, make)
 
@@ -1122,8 +1271,32 @@ class GroupBy:
             )
         return values or self._columns
 
-    def _taken(self, values, how):
-        """An argument as _Values."""
+    def _regrouped(self, column, name, taken, what):
+        """The rows by their keys and another column, of the type of `taken`, the values of column `name`."""
+        frame, chosen = self._frame, self._chosen
+        if frame is None:
+            if isinstance(column, np.ndarray) and self._library.has(column.dtype):
+                column = self._library.of_numpy(column)
+            given = [*chosen] if columns_of(chosen, what)[1] == "tuple" else [chosen]
+            keys = (*given, column)
+        else:
+            frames, given = self._kind.frames, taken.given_column()
+            is_here = frames_of_column(given) is frames
+            made = frames.result(column, None, given if is_here else None, taken.zone)
+            made = frames.cast(made, given) if is_here else made
+            name = name if is_here and given is not name else "window"
+            names, columns = (
+                (chosen.names, chosen.columns) if type(chosen) is Selected else frames.columns(chosen)
+            )
+            if name in names:
+                raise ValueError(f"{what}: {name!r} is the name of a key; rename one")
+            keys = Selected(frames, [*names, name], [*columns, made])
+        again = GroupBy(encode_columns(keys, what, drops=self._drops), frame, self._skipna)
+        vars(again).update(_drops=self._drops, _chosen=keys, _columns=self._columns, _alone=self._alone)
+        return again
+
+    def _taken(self, values, how, keeps=True):
+        """An argument as _Values; `keeps`: only of the rows that have a key."""
         what = f"roost.GroupBy.{how}"
         if isinstance(values, _Values):
             return values
@@ -1157,7 +1330,7 @@ class GroupBy:
                 values.skip_nans()
             if how not in ("count", *_FILLS) and not (_LIKE.get(how, how) == "sum" and values.dtype is None):
                 values.rank(how)
-        if self._kept is not None:
+        if self._kept is not None and keeps:
             values.keep(self._kept, self._library)
         return values
 
@@ -1482,7 +1655,7 @@ def group_by(keys, by=None, *, dropna=False, skipna=None):
     check_rows(encoded.n, INT64, what)
     skips = encoded.kind.frames is Pandas if skipna is None else flag(skipna, what, "skipna")
     made = GroupBy(encoded, None if encoded.kind.frames is None else keys, skips)
-    made._drops = dropna
+    made._drops, made._chosen = dropna, chosen
     return made
 
 

@@ -2,23 +2,9 @@
 
 import numpy as np
 
-from ._arrays.types import FLOAT64, INT64, UINT64
+from ._arrays.types import FLOAT64, INT64
 
 RANKS = ("average", "min", "max", "dense", "first")
-
-
-def _running_floats(values, starts, counts):
-    """Makes values, group after group, the sums so far: those of long groups one by one, and those of short
-    groups side by side, so that neither many groups nor long ones take many calls."""
-    most = int(len(values) ** 0.5) + 1
-    is_long = counts > most
-    for start, count in zip(starts[is_long].tolist(), counts[is_long].tolist()):
-        part = values[start : start + count]
-        np.cumsum(part, out=part)
-    starts, counts = starts[~is_long], counts[~is_long]
-    for i in range(1, int(counts.max(initial=0))):
-        starts, counts = starts[counts > i], counts[counts > i]
-        values[starts + i] += values[starts + i - 1]
 
 
 class GroupRows:
@@ -43,10 +29,6 @@ class GroupRows:
         """The group of each row."""
         return self._spread(self._group)
 
-    def places(self):
-        """How many rows of its group come before each row."""
-        return self._spread(self._place)
-
     def ends(self, n, first):
         """The first n rows of each group, or the last n: ascending."""
         left = self._place if first else self.counts[self._group] - self._place - 1
@@ -56,14 +38,6 @@ class GroupRows:
         """Row n of each group that has so many, or from its end if n is negative: ascending."""
         has = self.counts > n if n >= 0 else self.counts >= -n
         return np.sort(self.rows[(self.starts if n >= 0 else self.starts + self.counts)[has] + n])
-
-    def shifted(self, n):
-        """The row that comes n rows earlier in its group."""
-        n = max(-len(self.rows), min(len(self.rows), n))
-        place = self._place - n
-        is_row = (place >= 0) & (place < self.counts[self._group])
-        at = np.where(is_row, np.arange(len(self.rows)) - n, 0)
-        return self._spread(np.where(is_row, self.rows[at], -1))
 
     def filled(self, there, forward):
         """The nearest row up to each row in its group that has a value; or from it on."""
@@ -77,18 +51,12 @@ class GroupRows:
         return self._spread(np.where(is_row, self.rows[np.where(is_row, at, 0)], -1))
 
     def running_sums(self, values, there):
-        """The sums so far: integers wrap around, and floats are added as float64. Values that are not `there`
-        (None: all are) add nothing."""
-        kind = values.dtype.kind
-        wide = FLOAT64 if kind == "f" else UINT64 if kind == "u" else INT64
-        wanted = values.astype(wide)[self.rows]
+        """The sums so far of int64, which wrap around. Values that are not `there` (None: all are) add
+        nothing."""
+        wanted = values[self.rows]
         if there is not None:
             wanted[~there[self.rows]] = 0
-        if kind == "f":
-            with np.errstate(over="ignore", invalid="ignore"):
-                _running_floats(wanted, self.starts, self.counts)
-                return self._spread(wanted).astype(values.dtype)
-        sums = np.cumsum(wanted, dtype=wide)
+        sums = np.cumsum(wanted)
         before = sums[self.starts] - wanted[self.starts]
         return self._spread(sums - before[self._group])
 

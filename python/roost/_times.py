@@ -8,7 +8,8 @@ import re
 import numpy as np
 
 from ._arrays.exact import shown
-from ._arrays.types import FLOAT64, INT64, NUMBERS, UINT64
+from ._arrays.types import FLOAT64, INT64, NUMBERS, UINT64, numpy_dtype
+from ._options import integer
 
 _SECOND = 10**18  # attoseconds, the least unit of numpy
 _UNITS = {"as": 1, "fs": 10**3, "ps": 10**6, "ns": 10**9, "us": 10**12, "ms": 10**15, "s": _SECOND}
@@ -84,3 +85,33 @@ def as_numbers(values, there, what, name):
     else:
         found = values.astype(values.dtype.newbyteorder("="), copy=False).view(INT64)
     return np.ascontiguousarray(found), NUMBERS[found.dtype]
+
+
+def numbers_there(array, library, what, name):
+    """The same of an array on a GPU."""
+    dtype = numpy_dtype(array)
+    if dtype is None or dtype.kind not in "iuf" or array.ndim != 1:
+        raise TypeError(f"{what}: {name} of type {array.dtype}; give numbers")
+    if dtype.kind == "f" and bool((array != array).any()):
+        raise ValueError(f"{what}: {name} has NaN; leave out these rows")
+    if dtype == UINT64:
+        found = library.view(array, INT64)
+    else:
+        found = library.convert(array, FLOAT64 if dtype.kind == "f" else INT64)
+    return found ^ -(2**63) if dtype.kind == "u" else found, NUMBERS[numpy_dtype(found)]
+
+
+def number_of(time, dtype, what, name):
+    """A time as a whole number of the unit of a numpy type."""
+    if dtype.kind in "iu":
+        return integer(time, what, name)
+    if getattr(time, "tzinfo", None) is not None:
+        time = time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    try:
+        given = np.timedelta64(time) if dtype.kind == "m" else np.datetime64(time)
+        found = given.astype(dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}: {name}={shown(time)}, but times are {dtype}; give one of them") from None
+    if np.isnat(found) or found != given:
+        raise ValueError(f"{what}: {name}={shown(time)} is none of {dtype}; convert the times")
+    return int(found.view(INT64))

@@ -307,16 +307,6 @@ struct only_least {
     std::sort(first, middle);
   }
 };
-/// The position of a quantile among n values: after value `low`, a fraction of the way to the next one.
-struct place_of_quantile {
-  std::uint64_t low;
-  double part;
-  ROOST_FN place_of_quantile(double q, std::uint64_t n) {
-    const double at = q * static_cast<double>(n - 1);
-    low = detail::smaller(static_cast<std::uint64_t>(at), n - 1);
-    part = low + 1 == n ? 0 : at - static_cast<double>(low);
-  }
-};
 /// The two values around a quantile, and the last one.
 struct around_quantile {
   static constexpr bool sorts = false;
@@ -432,12 +422,7 @@ struct put_quantile {
   std::size_t count;
   std::uint64_t* results;
 
-  static ROOST_FN double between(double a, double b, double part) {
-    const double apart = b - a;
-    if (a == b || part == 0) return a;
-    if (!(apart - apart == 0)) return a * (1 - part) + b * part;  // too far apart, or infinite
-    return part < 0.5 ? a + apart * part : b - apart * (1 - part);
-  }
+  static ROOST_FN double between(double a, double b, double part) { return python::between(a, b, part); }
   /// Exactly, rounded down: the product has 128 bits.
   static ROOST_FN std::int64_t between(std::int64_t a, std::int64_t b, double part) {
     const auto apart = static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);

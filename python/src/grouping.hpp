@@ -54,6 +54,24 @@ struct count_of_group {
   }
 };
 
+/// The position of a quantile among n values: after value `low`, a fraction of the way to the next one.
+struct place_of_quantile {
+  std::uint64_t low;
+  double part;
+  ROOST_FN place_of_quantile(double q, std::uint64_t n) {
+    const double at = q * static_cast<double>(n - 1);
+    low = detail::smaller(static_cast<std::uint64_t>(at), n - 1);
+    part = low + 1 == n ? 0 : at - static_cast<double>(low);
+  }
+};
+/// The number at a part of the way from one to another.
+ROOST_FN double between(double a, double b, double part) {
+  const double apart = b - a;
+  if (a == b || part == 0) return a;
+  if (!(apart - apart == 0)) return a * (1 - part) + b * part;  // too far apart, or infinite
+  return part < 0.5 ? a + apart * part : b - apart * (1 - part);
+}
+
 struct divide {
   std::uint64_t* sums;
   count_of_group counts;

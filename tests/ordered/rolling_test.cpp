@@ -70,6 +70,35 @@ struct expected {
   std::vector<const std::vector<u32>*> list;                // of each row
 };
 
+/// The rows of some numbers in windows, of values with ties.
+void check_numbers(const roost::grouped_rows<place_type>& all, const roost::row_windows<place_type>& windows,
+                   const expected& wanted) {
+  constexpr std::size_t each = 3;
+  const std::size_t n = wanted.window.size();
+  std::vector<std::int64_t> values(n);
+  std::vector<u64> numbers(each * n);
+  std::vector<u32> rows(each * n, none), found;
+  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<std::int64_t>(roost::mix64(i) % (n + 1)) - 9;
+  const std::size_t apart = n > 5000 ? 997 : 1;  // sorting windows takes long
+  std::vector<u32> sorted;
+  for (std::size_t i = 0; i < n; i += apart) {
+    const auto [first, end] = wanted.window[i];
+    sorted.assign(wanted.list[i]->begin() + first, wanted.list[i]->begin() + end);
+    std::stable_sort(sorted.begin(), sorted.end(), [&](u32 a, u32 b) { return values[a] < values[b]; });
+    for (std::size_t k = 0; k < each; ++k) {
+      u64& number = numbers[each * i + k];
+      number = k == 0 ? 0 : k == 1 ? sorted.size() / 2 : roost::mix64(i) % (sorted.size() + 2);
+      if (i % 101 == 0 && k == 2) number = ~u64{0} - i;
+      if (number < sorted.size()) rows[each * i + k] = sorted[number];
+    }
+  }
+  found = download(roost::nth_of_windows(test_place(), all, windows, upload(values), upload(numbers)));
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < n; i += apart)
+    for (std::size_t k = 0; k < each; ++k) wrong += rows[each * i + k] != found[each * i + k];
+  EXPECT_EQ(wrong, 0u);
+}
+
 void check(const roost::grouped_rows<place_type>& all, const roost::row_windows<place_type>& windows,
            const expected& wanted, bool nesting) {
   const auto& place = test_place();
@@ -94,6 +123,7 @@ void check(const roost::grouped_rows<place_type>& all, const roost::row_windows<
   EXPECT_TRUE(download(roost::window_ends(place, all, windows, true)) == lasts);
   EXPECT_TRUE(download(roost::combine_windows(place, all, windows, upload(values), join_ends(),
                                               ends{none, none, 0})) == results);
+  check_numbers(all, windows, wanted);
   if (!nesting) return;
   const auto sums =
       download(roost::combine_windows(place, all, windows, upload(numbers), roost::plus(), -1.0));

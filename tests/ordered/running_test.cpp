@@ -258,6 +258,30 @@ TEST(ordered_rows_by, the_ends_of_all_types) {
   with(std::int64_t());
 }
 
+// More results than the cache of a GPU holds go back by parts of rows; of some rows, and of all.
+TEST(ordered_rows_by, more_rows_than_a_cache_holds_large) {
+  const std::size_t n = on_host ? 100'000 : 9'000'000;
+  const u32 groups = 70'000;
+  const auto of_row = [](std::size_t row) { return static_cast<u32>(roost::mix64(row) % groups); };
+  std::vector<u32> keys(n), rows(n, none), kept(n, none), counts(groups), last(groups, none);
+  std::vector<double> values(n), sums(n), so_far(groups);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = of_row(i), values[i] = static_cast<double>(i % 1001);
+  for (std::size_t i = 0; i < n; ++i) {
+    const u32 key = keys[i];
+    rows[i] = last[key];
+    if (counts[key] < 50) kept[i] = counts[key];
+    ++counts[key];
+    last[key] = static_cast<u32>(i);
+    sums[i] = so_far[key] += values[i];
+  }
+  const auto& place = test_place();
+  const auto all = roost::group_rows(place, upload(keys));
+  EXPECT_TRUE(download(roost::shifted_rows(place, all, 1)) == rows);
+  EXPECT_TRUE(download(roost::running(place, all, upload(values), roost::plus())) == sums);
+  const auto first = roost::first_rows(place, all, 50);
+  EXPECT_TRUE(download(roost::positions_in_groups(place, first)) == kept);
+}
+
 // Floats: bit by bit what group_by makes of the rows so far.
 TEST(running_results, are_nested_like_group_by) {
   const std::size_t n = sanitized ? 5000 : 70'000;  // three levels of blocks

@@ -37,8 +37,8 @@ struct asof_options {
 /// takes the later one.
 ///
 /// Keys: of one type, compared by their bytes. Times: of one type, integers of up to 8 bytes, float or double
-/// without NaN (invalid_argument otherwise); in any order. If the right times are in order, all together or
-/// those of each key, they are not sorted; left times never are. `Row`: an unsigned integer type that can
+/// without NaN (invalid_argument otherwise); in any order. If the right times are in order, or on a
+/// host those of each key, they are not sorted; left times never are. `Row`: an unsigned integer type that can
 /// number the right rows (invalid_argument otherwise). Both sides together have at most 2^32 - 2 rows.
 ///
 /// Costs grouping all rows of both sides by key, and a search for each left row that begins where the last

@@ -54,9 +54,9 @@ grouped_rows<Place> group_rows(const Place& place, const Keys& keys);
 
 /// The same with the rows of each key in the order of a column: integers of up to 8 bytes, float or double
 /// without NaN (invalid_argument otherwise). Rows with equal numbers keep their order, also if it is
-/// descending. If the column is in order, which is looked at first, this costs the same. If it is in order
-/// inside each group, it costs one more read of the column; otherwise the rows are sorted by the column, in
-/// a pass for every 9 (cuda) or 10 (host) bits of the range of its numbers, and grouped once more.
+/// descending. If the column is in order, which is looked at first, this costs the same. On a host, if it is
+/// in order inside each group, it costs one more read of the column. Otherwise the rows are sorted by the
+/// column, in a pass for every 9 (cuda) or 10 (host) bits of the range of its numbers.
 template <detail::place_comes_first Place, class Keys, class By>
 grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& by,
                                row_order order = row_order::ascending);

@@ -92,6 +92,21 @@ template <class Place, class Values, class F>
 auto combine_windows(const Place& place, const grouped_rows<Place>& all, const row_windows<Place>& windows,
                      const Values& values, const F& f, const detail::element_of<Values>& missing);
 
+/// Rows of windows by the order of their values, for medians and quantiles. Of each row of the batch,
+/// `numbers` has m numbers, row after row; for each of these, the result has the row that comes so many rows
+/// after the least in the window of the row, if that is in ascending order of values, equal ones in the order
+/// of the group: 0 is the least; no_row<std::uint32_t> if the window has no more rows. Without meaning for
+/// rows in no group.
+///
+/// `values`: what group_rows can order by, one for each row of the batch. `numbers`: a multiple of the size
+/// of the batch (invalid_argument otherwise). Costs group_rows by the values, and for each bit of the size of
+/// the largest group a pass over the rows and two reads for each number, however long windows are. Takes 20
+/// bytes for each row and 16 for each number. Synchronises.
+template <class Place, class Values, class Numbers>
+array<std::uint32_t, Place> nth_of_windows(const Place& place, const grouped_rows<Place>& all,
+                                           const row_windows<Place>& windows, const Values& values,
+                                           const Numbers& numbers);
+
 /// How many values there are, their mean, and the sum of the squares of their distances from it: for
 /// variances by combine_windows, running or group_by, without cancellation.
 struct moments {

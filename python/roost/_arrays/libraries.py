@@ -170,6 +170,14 @@ class Library:
         """The bytes of an array as another type of their size."""
         return array.view(dtype)
 
+    @staticmethod
+    def with_nan(array, missing):
+        """An array of floats, which nobody else has, with NaN where `missing` is true."""
+        if hasattr(array, "at"):  # of jax, whose arrays never change
+            return array.at[missing].set(np.nan)
+        array[missing] = np.nan
+        return array
+
     def rows(self, array, rows):
         """array[rows]."""
         if self is NUMPY and (array.dtype.hasobject or not array.dtype.isnative):

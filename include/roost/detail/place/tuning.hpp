@@ -26,7 +26,8 @@ struct partition_tuning<cuda> {
   static constexpr int teams_at_once(std::size_t item_bytes) { return item_bytes <= 4 ? 3 : 2; }
   static constexpr std::size_t tile_bytes = 48 << 10;  // of items that a team partitions at once
   static constexpr std::uint32_t tile_items_most = 6144;
-  static constexpr std::uint32_t digits_most = 512;  // regions that one pass splits into
+  static constexpr std::uint32_t digits_most = 512;             // regions that one pass splits into
+  static constexpr std::size_t scattered_bytes_most = 1 << 25;  // results that are put by row one by one
 };
 
 template <>
@@ -34,6 +35,7 @@ struct partition_tuning<host> {
   static constexpr std::size_t tile_bytes = 256 << 10;
   static constexpr std::uint32_t tile_items_most = 32768;
   static constexpr std::uint32_t digits_most = 1024;
+  static constexpr std::size_t scattered_bytes_most = ~std::size_t{0};
 };
 
 // Regions of tables, and how they are built.

@@ -8,29 +8,28 @@
 namespace roost::detail {
 
 /// Finds the right row of a left one.
-template <class Time, class Row>
+template <class Time, class Row, class Sides>
 struct find_asof {
   using kind = order_word<Time>;
   using word = typename kind::word;
 
-  two_sides_view<word> all;
+  Sides all;
   asof_options<Time> options;
-  Row* results;
+  put_result<Row> put;
   std::uint64_t last = 0;  // where the last search ended
 
   /// The right row at a position, if its time is near enough to t.
   ROOST_FN Row near_row(std::uint64_t at, word t) const {
     const word other = all.time(at);
     return kind::between(larger(other, t), smaller(other, t)) <= options.tolerance
-               ? static_cast<Row>(all.rows[at].row)
+               ? static_cast<Row>(row_of(all.rows[at]))
                : no_row<Row>;
   }
 
-  ROOST_FN find_asof worker() const { return *this; }
-  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) {
+  ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t group) {
     const std::uint64_t first = all.offsets[group], end = all.begins_of_left[group];
-    if (i < end) return;
     const word t = all.time(i);
+    last = all.near(group, i, last);
     constexpr std::uint64_t none = ~std::uint64_t{0};
     std::uint64_t before = none, after = none;
     if (options.direction != asof_direction::forward) {
@@ -45,7 +44,7 @@ struct find_asof {
     if (before == none ||
         (after != none && kind::between(all.time(after), t) < kind::between(t, all.time(before))))
       found = after;
-    results[all.rows[i].row - all.rights] = found == none ? no_row<Row> : near_row(found, t);
+    put(j, found == none ? no_row<Row> : near_row(found, t));
   }
 };
 
@@ -74,9 +73,11 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
     if (!(options.tolerance >= 0))
       detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
   }
-  array<Row, Place> results(place, n);
   const auto all = detail::group_two_sides(place, left, right, where);
-  all.for_each(place, detail::find_asof<time, Row>{all.view, options, results.data()});
+  using view = decltype(all.view);
+  auto results = detail::results_by_row<Row>(place, all.left_rows.span(), n, [&](const auto& put) {
+    all.for_each_left(place, detail::find_asof<time, Row, view>{all.view, options, put});
+  });
   place.synchronize();
   return results;
 }

@@ -67,6 +67,9 @@ struct values_of_rows {
   ROOST_FN auto operator()(std::uint64_t group, std::uint64_t e) const {
     return values[rows[order(offsets, group, e)]];
   }
+  /// Element i of all groups.
+  ROOST_FN bool has_all() const { return !order.backwards; }
+  ROOST_FN auto of_all(std::uint64_t i) const { return values[rows[i]]; }
 };
 
 /// The combined values of the blocks of a level: what is written at their last elements.
@@ -107,11 +110,109 @@ struct scan_block {
   }
 };
 
-/// Calls f for the blocks of a level.
-template <class Place, class F>
-void for_each_block(const Place& place, const block_levels<Place>& levels, std::size_t level, const F& f) {
-  const std::size_t blocks = smaller(level + 1, levels.above.size());  // a group's only row is its block
-  expand(place, levels.offsets(blocks), levels.groups, levels.sizes[blocks], f);
+/// The same on a GPU: a team scans consecutive blocks in scratch memory, so that elements are read and
+/// written in their order.
+template <class Source, class T, class F>
+struct scan_tile {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t blocks = sizeof(T) <= 8 ? 64 : 16;
+  static constexpr std::uint32_t room = blocks * (block_size + 1);
+
+  scan_block<Source, T, F> scan;
+  const std::uint64_t* block_offsets;
+  std::uint64_t groups, total;  // total: of blocks
+
+  struct tile {
+    T* values;
+    T* sums;
+    std::uint64_t* begins;  // where the elements of each block begin, and the end
+    std::uint64_t* group;
+  };
+  ROOST_FN tile scratch(scratch_memory& memory) const {
+    return {memory.take<T>(room), memory.take<T>(room), memory.take<std::uint64_t>(blocks + 1),
+            memory.take<std::uint64_t>(blocks)};
+  }
+  ROOST_FN static std::uint32_t padded(std::uint64_t e) {  // workers read different banks
+    return static_cast<std::uint32_t>(e + e / block_size);
+  }
+
+  /// Reads n elements of `count` blocks, several at a time if they need not know their groups.
+  template <class Team>
+  ROOST_FN void read(const Team& team, const tile& mine, std::uint64_t begin, std::uint32_t n,
+                     std::uint32_t count) const {
+    const auto keep = [&](std::uint32_t e, const T& value) {
+      mine.values[padded(e)] = value;
+      if (scan.elements != nullptr) scan.elements[begin + e] = value;
+    };
+    if constexpr (requires { scan.source.of_all(begin); }) {
+      if (scan.source.has_all()) {
+        constexpr std::uint32_t at_once = 4;
+        for (auto e = static_cast<std::uint32_t>(team.rank()); e < n; e += at_once * Team::size) {
+          T values[at_once];
+          ROOST_UNROLL
+          for (std::uint32_t i = 0; i < at_once; ++i)
+            values[i] = scan.source.of_all(begin + smaller(e + i * Team::size, n - 1));
+          ROOST_UNROLL
+          for (std::uint32_t i = 0; i < at_once; ++i)
+            if (e + i * Team::size < n) keep(e + i * Team::size, values[i]);
+        }
+        return;
+      }
+    }
+    for_each_of(team, n, [&](std::uint32_t e) {
+      const std::uint64_t group = mine.group[last_at_or_before(0u, count, mine.begins, begin + e)];
+      keep(e, scan.source(group, begin + e - scan.offsets[group]));
+    });
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    const tile mine = scratch_of(*this, memory);
+    const std::uint64_t first = index * blocks;
+    const auto count = static_cast<std::uint32_t>(smaller<std::uint64_t>(blocks, total - first));
+    for_each_of(team, count, [&](std::uint32_t b) {
+      const std::uint64_t group = last_at_or_before(std::uint64_t{0}, groups, block_offsets, first + b);
+      mine.group[b] = group;
+      mine.begins[b] = scan.offsets[group] + (first + b - block_offsets[group]) * block_size;
+      if (b + 1 == count) mine.begins[count] = smaller(mine.begins[b] + block_size, scan.offsets[group + 1]);
+    });
+    team.sync();
+    const std::uint64_t begin = mine.begins[0];
+    const auto n = static_cast<std::uint32_t>(mine.begins[count] - begin);
+    read(team, mine, begin, n, count);
+    team.sync();
+    for_each_of(team, count, [&](std::uint32_t b) {
+      const auto low = static_cast<std::uint32_t>(mine.begins[b] - begin),
+                 high = static_cast<std::uint32_t>(mine.begins[b + 1] - begin);
+      T sum = mine.sums[padded(low)] = mine.values[padded(low)];
+      for (std::uint32_t e = low + 1; e < high; ++e)
+        mine.sums[padded(e)] = sum = scan.f(sum, mine.values[padded(e)]);
+      if (scan.suffixes == nullptr) return;
+      sum = mine.values[padded(high - 1)];
+      for (std::uint32_t e = high - 1; e-- > low;)
+        mine.values[padded(e)] = sum = scan.f(mine.values[padded(e)], sum);
+    });
+    team.sync();
+    for_each_of(team, n, [&](std::uint32_t e) {
+      scan.prefixes[begin + e] = mine.sums[padded(e)];
+      if (scan.suffixes != nullptr) scan.suffixes[begin + e] = mine.values[padded(e)];
+    });
+  }
+};
+
+/// Scans the blocks of a level.
+template <class Place, class Source, class T, class F>
+void scan_blocks(const Place& place, const block_levels<Place>& levels, std::size_t level,
+                 const scan_block<Source, T, F>& scan) {
+  const std::size_t of = smaller(level + 1, levels.above.size());  // a group's only row is its block
+  const std::uint64_t* const offsets = levels.offsets(of);
+  if constexpr (std::is_same_v<Place, host>) {
+    expand(place, offsets, levels.groups, levels.sizes[of], scan);
+  } else {
+    using kernel = scan_tile<Source, T, F>;
+    const kernel run{scan, offsets, levels.groups, levels.sizes[of]};
+    place.launch(ceil_div<std::size_t>(run.total, kernel::blocks), scratch_bytes_of(run), run);
+  }
 }
 
 /// All levels of some values.
@@ -148,7 +249,7 @@ scanned_levels<T, Place> scan_levels(const Place& place, const grouped_rows<Plac
     all.view.suffixes[level] = suffix;
     all.view.elements[level] = element;
     using scanner = scan_block<std::remove_cvref_t<decltype(from)>, T, F>;
-    for_each_block(place, levels, level, scanner{from, levels.offsets(level), f, prefix, suffix, element});
+    scan_blocks(place, levels, level, scanner{from, levels.offsets(level), f, prefix, suffix, element});
   };
   scan(0, source);
   for (std::size_t level = 1; level < levels.count(); ++level)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "roost/detail/groups/reduce_lists.hpp"
+#include "roost/ordered/detail/by_row.hpp"
 #include "roost/ordered/detail/order.hpp"
 #include "roost/ordered/grouped_rows.hpp"
 
@@ -16,16 +17,25 @@ struct __attribute__((packed, aligned(4))) ordered_row {
   std::uint32_t row;
   Word word;
 };
+/// What a place moves into groups: a GPU moves rows alone, and gathers their words afterwards.
+template <class Word, class Place>
+using grouped_item = std::conditional_t<std::is_same_v<Place, host>, ordered_row<Word>, std::uint32_t>;
 
-/// Rows in groups, with their words.
+template <class Word>
+ROOST_FN std::uint32_t row_of(const ordered_row<Word>& item) {
+  return item.row;
+}
+ROOST_FN std::uint32_t row_of(std::uint32_t item) { return item; }
+
+/// Rows in groups, on a host with their words.
 template <class Word, class Place>
 struct ordered_groups {
-  array<ordered_row<Word>, Place> rows;
+  array<grouped_item<Word, Place>, Place> rows;
   array<std::uint64_t, Place> offsets;
 };
 
-/// The key of row order[i], or of row i if `order` is null, with this row and its word.
-template <class Key, class Word>
+/// The key of row order[i], or of row i if `order` is null, with the item of this row.
+template <class Key, class Word, class Item>
 struct keys_with_ordered_rows {
   Key key;
   Word word;
@@ -36,7 +46,11 @@ struct keys_with_ordered_rows {
   ROOST_FN auto operator[](std::size_t i) const { return (*this)(i); }
   ROOST_FN auto operator()(std::size_t i) const {
     const auto row = order != nullptr && i < ordered ? order[i] : static_cast<std::uint32_t>(i);
-    return pair_of(key(row), ordered_row<decltype(word(row))>{row, word(row)});
+    if constexpr (std::is_same_v<Item, std::uint32_t>) {
+      return pair_of(key(row), row);
+    } else {
+      return pair_of(key(row), Item{row, word(row)});
+    }
   }
 };
 
@@ -53,13 +67,18 @@ struct word_of_item {
   ROOST_FN Word operator()(std::uint64_t i) const { return rows[i].word; }
 };
 
-/// The words of the rows of groups, by position.
-template <class Times>
+/// The words of rows of groups, by position.
+template <class Word>
 struct word_of_row {
-  order_word_at<Times> word;
+  Word word;
   const std::uint32_t* rows;
-  ROOST_FN bool counts(std::uint64_t) const { return true; }
   ROOST_FN auto operator()(std::uint64_t i) const { return word(rows[i]); }
+};
+template <class Word>
+struct word_at {
+  const Word* words;
+  ROOST_FN bool counts(std::uint64_t) const { return true; }
+  ROOST_FN Word operator()(std::uint64_t i) const { return words[i]; }
 };
 
 /// Marks that a row that counts comes after one with a greater word in its group.
@@ -102,14 +121,15 @@ struct sort_group {
 
 /// The rows 0 to n - 1 by key(row). In each group the rows below `ordered` come first, in ascending order of
 /// word(row), equal ones in the order of the rows; then the others in their order. Rows are sorted only if
-/// they are in order neither all together nor in their groups. Synchronises.
+/// they are not in order; on a host only if they are neither in their groups. Synchronises.
 template <class Place, class Key, class Word>
 auto group_in_order(const Place& place, std::size_t n, const Key& key, std::size_t ordered, const Word& word,
                     const char* where) {
   using word_type = decltype(word(n));
+  using item = grouped_item<word_type, Place>;
   check_row_count(n, where);
   ordered_groups<word_type, Place> result;
-  keys_with_ordered_rows<Key, Word> source{key, word, nullptr, ordered, n};
+  keys_with_ordered_rows<Key, Word, item> source{key, word, nullptr, ordered, n};
   const auto take = [&](auto&& all) {
     result.rows = std::move(all.values);
     result.offsets = std::move(all.offsets);
@@ -119,11 +139,16 @@ auto group_in_order(const Place& place, std::size_t n, const Key& key, std::size
     return result;
   }
   const bool sorted = ordered < 2 || place.sum(ordered - 1, descends_at<Word>{word}) == 0;
-  take(group(place, source, 0, where));
-  const auto offsets = result.offsets.span();
-  if (sorted || !descends(place, offsets, n, word_of_item<word_type>{result.rows.data(), ordered}))
-    return result;
-  if constexpr (std::is_same_v<Place, host>) {
+  if constexpr (!std::is_same_v<Place, host>) {
+    if (sorted) {  // a source without an order is read faster
+      take(group(place, zip_checked(computed(n, key), numbers_to<std::uint32_t>(n), where), 0, where));
+      return result;
+    }
+  } else {
+    take(group(place, source, 0, where));
+    if (sorted) return result;
+    const auto offsets = result.offsets.span();
+    if (!descends(place, offsets, n, word_of_item<word_type>{result.rows.data(), ordered})) return result;
     // A third of the time of sorting all rows. One thread sorts a group: none may be most of the work.
     std::uint64_t most = 0;
     for (std::size_t g = 0; g + 1 < offsets.size(); ++g) most = larger(most, offsets[g + 1] - offsets[g]);
@@ -146,10 +171,10 @@ void for_each_grouped(const Place& place, const grouped_rows<Place>& all, const 
   if (all.size() != 0) expand(place, all.offsets().data(), all.group_count(), all.size(), put);
 }
 
-template <class Word>
+template <class Item>
 struct row_of_ordered {
-  const ordered_row<Word>* rows;
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return rows[i].row; }
+  const Item* rows;
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return row_of(rows[i]); }
 };
 
 inline void check_value_count(std::size_t values, std::size_t rows, const char* where) {
@@ -157,25 +182,21 @@ inline void check_value_count(std::size_t values, std::size_t rows, const char* 
     raise<invalid_argument>({where, ": ", values, " values for ", rows, " rows; give one for each"});
 }
 
-/// Throws invalid_argument if the rows of a group are not in ascending order of `times`.
+/// The words of times, by position. Throws invalid_argument if they are not ascending in each group.
 template <class Place, class Times>
-void expect_in_order(const Place& place, const grouped_rows<Place>& all, const Times& times,
-                     const char* where) {
+auto times_in_order(const Place& place, const grouped_rows<Place>& all, const Times& times,
+                    const char* where) {
   check_value_count(times.size(), all.batch_size(), where);
   refuse_nan(place, times, where);
-  if (descends(place, all.offsets(), all.size(), word_of_row<Times>{{times}, all.rows().data()})) {
+  using word = order_word_at<Times>;
+  auto words = array_of(place, all.size(), word_of_row<word>{word{times}, all.rows().data()});
+  using at = word_at<typename word::kind::word>;
+  if (descends(place, all.offsets(), all.size(), at{words.data()})) {
     raise<invalid_argument>({where,
                              ": rows that are not in the order of these times in their groups; group "
                              "them by roost::group_rows(place, keys, times)"});
   }
-}
-
-/// An array for a result of each row of the batch: all bits set where a row is in no group.
-template <class T, class Place>
-array<T, Place> results_of_rows(const Place& place, const grouped_rows<Place>& all) {
-  array<T, Place> results(place, all.batch_size());
-  if (all.size() != all.batch_size()) place.fill(results.data(), 0xff, results.bytes());
-  return results;
+  return words;
 }
 
 // Sizes of the groups that first_rows and last_rows make, and their rows.
@@ -226,26 +247,31 @@ struct nth_of_group {
   }
 };
 
-struct write_group_number {
-  const std::uint32_t* rows;
-  std::uint32_t* groups;
-  std::uint32_t* positions;
-  std::uint32_t from = 0;  // the first position
+/// The number of the group of a row, or its position there, counted from `from`.
+struct write_number_of_row {
+  bool group_number;
+  std::uint32_t from;
+  put_result<std::uint32_t> put;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
-    if (groups != nullptr) groups[rows[i]] = static_cast<std::uint32_t>(group);
-    if (positions != nullptr) positions[rows[i]] = from + static_cast<std::uint32_t>(k);
+    put(i, from + static_cast<std::uint32_t>(group_number ? group : k));
   }
 };
+template <class Place>
+array<std::uint32_t, Place> numbers_of_rows(const Place& place, const grouped_rows<Place>& all,
+                                            bool group_number, std::uint32_t from = 0) {
+  return results_by_row<std::uint32_t>(place, all.rows(), all.batch_size(), [&](const auto& put) {
+    for_each_grouped(place, all, write_number_of_row{group_number, from, put});
+  });
+}
 
 struct write_shifted {
-  const std::uint32_t* rows;
   const std::uint64_t* offsets;
   std::int64_t n;
-  std::uint32_t* results;
+  put_result<std::uint32_t> put;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
     const auto size = offsets[group + 1] - offsets[group];
     const std::uint64_t from = k - static_cast<std::uint64_t>(n);  // wraps around, beyond every size
-    results[rows[i]] = from < size ? rows[offsets[group] + from] : no_row<std::uint32_t>;
+    put(i, from < size ? put.rows[offsets[group] + from] : no_row<std::uint32_t>);
   }
 };
 
@@ -257,16 +283,40 @@ struct value_at_row {
   ROOST_FN auto operator[](std::size_t i) const { return values[rows[i]]; }
 };
 
-/// Whether row i of all begins a group of its own.
+/// Whether position i of all begins a group of its own.
 template <class Differs>
 struct begins_group {
-  const std::uint32_t* rows;
   Differs differs;
   std::uint8_t* begins;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t, std::uint64_t k) const {
-    begins[i] = k == 0 || differs(rows[i - 1], rows[i]) ? 1 : 0;
+    begins[i] = k == 0 || differs(i) ? 1 : 0;
   }
 };
+template <class Differs>
+struct rows_differ {
+  const std::uint32_t* rows;
+  Differs differs;
+  ROOST_FN bool operator()(std::uint64_t i) const { return differs(rows[i - 1], rows[i]); }
+};
+
+/// Splits groups before each position i for which differs(i) is true.
+template <class Place, class Differs>
+grouped_rows<Place> split_positions(const Place& place, const grouped_rows<Place>& all,
+                                    const Differs& differs) {
+  const std::size_t n = all.size();
+  array<std::uint8_t, Place> begins(place, n);
+  for_each_grouped(place, all, begins_group<Differs>{differs, begins.data()});
+  const element<const std::uint8_t*> begins_at{begins.data()};
+  const std::uint64_t groups = place.sum(n, begins_at);
+  array<std::uint64_t, Place> offsets(place, groups + 1);
+  using put = put_at_position<number<std::uint64_t>, std::uint64_t>;
+  if (n != 0) select(place, n, begins_at, put{{}, offsets.data()});
+  write_one(place, offsets.data() + groups, std::uint64_t{n});
+  array<std::uint32_t, Place> rows(place, n);
+  place.copy(rows.data(), all.rows().data(), rows.bytes());
+  place.synchronize();
+  return {std::move(rows), std::move(offsets), all.batch_size()};
+}
 
 }  // namespace roost::detail
 
@@ -297,33 +347,29 @@ grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& b
   const detail::order_word_at<detail::sequence_of<By>> word{numbers, order == row_order::descending};
   auto groups = detail::group_in_order(place, all.size(), detail::element<detail::sequence_of<Keys>>{all},
                                        all.size(), word, where);
-  auto rows = detail::array_of(place, all.size(), detail::row_of_ordered{groups.rows.data()});
-  place.synchronize();
-  return {std::move(rows), std::move(groups.offsets), all.size()};
+  if constexpr (std::is_same_v<Place, host>) {
+    auto rows = detail::array_of(place, all.size(), detail::row_of_ordered{groups.rows.data()});
+    return {std::move(rows), std::move(groups.offsets), all.size()};
+  } else {
+    return {std::move(groups.rows), std::move(groups.offsets), all.size()};
+  }
 }
 
 template <class Place>
 array<std::uint32_t, Place> group_numbers(const Place& place, const grouped_rows<Place>& all) {
-  auto numbers = detail::results_of_rows<std::uint32_t>(place, all);
-  detail::for_each_grouped(place, all,
-                           detail::write_group_number{all.rows().data(), numbers.data(), nullptr});
-  return numbers;
+  return detail::numbers_of_rows(place, all, true);
 }
 
 template <class Place>
 array<std::uint32_t, Place> positions_in_groups(const Place& place, const grouped_rows<Place>& all) {
-  auto positions = detail::results_of_rows<std::uint32_t>(place, all);
-  detail::for_each_grouped(place, all,
-                           detail::write_group_number{all.rows().data(), nullptr, positions.data()});
-  return positions;
+  return detail::numbers_of_rows(place, all, false);
 }
 
 template <class Place>
 array<std::uint32_t, Place> shifted_rows(const Place& place, const grouped_rows<Place>& all, std::int64_t n) {
-  auto rows = detail::results_of_rows<std::uint32_t>(place, all);
-  detail::for_each_grouped(place, all,
-                           detail::write_shifted{all.rows().data(), all.offsets().data(), n, rows.data()});
-  return rows;
+  return detail::results_by_row<std::uint32_t>(place, all.rows(), all.batch_size(), [&](const auto& put) {
+    detail::for_each_grouped(place, all, detail::write_shifted{all.offsets().data(), n, put});
+  });
 }
 
 template <class Place>
@@ -358,20 +404,7 @@ auto combine_groups(const Place& place, const grouped_rows<Place>& all, const Va
 
 template <class Place, class Differs>
 grouped_rows<Place> split_groups(const Place& place, const grouped_rows<Place>& all, const Differs& differs) {
-  const std::size_t n = all.size();
-  array<std::uint8_t, Place> begins(place, n);
-  detail::for_each_grouped(place, all,
-                           detail::begins_group<Differs>{all.rows().data(), differs, begins.data()});
-  const detail::element<const std::uint8_t*> begins_at{begins.data()};
-  const std::uint64_t groups = place.sum(n, begins_at);
-  array<std::uint64_t, Place> offsets(place, groups + 1);
-  using put = detail::put_at_position<detail::number<std::uint64_t>, std::uint64_t>;
-  if (n != 0) detail::select(place, n, begins_at, put{{}, offsets.data()});
-  detail::write_one(place, offsets.data() + groups, std::uint64_t{n});
-  array<std::uint32_t, Place> rows(place, n);
-  place.copy(rows.data(), all.rows().data(), rows.bytes());
-  place.synchronize();
-  return {std::move(rows), std::move(offsets), all.batch_size()};
+  return detail::split_positions(place, all, detail::rows_differ<Differs>{all.rows().data(), differs});
 }
 
 }  // namespace roost

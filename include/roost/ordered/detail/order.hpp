@@ -90,13 +90,20 @@ struct descends_at {
   ROOST_FN bool operator()(std::size_t i) const { return word(i + 1) < word(i); }
 };
 
+/// Each call notes every word in steps of `apart`.
 template <class Word>
 struct note_range {
   Word word;
+  std::size_t n, apart;
   std::uint64_t* range;  // the least word, and the greatest
-  ROOST_FN void operator()(std::size_t i) const {
-    fetch_min(range[0], word(i));
-    fetch_max(range[1], word(i));
+  ROOST_FN void operator()(std::size_t first) const {
+    std::uint64_t least = word(first), greatest = least;
+    for (std::size_t i = first + apart; i < n; i += apart) {
+      least = smaller<std::uint64_t>(least, word(i));
+      greatest = larger<std::uint64_t>(greatest, word(i));
+    }
+    fetch_min(range[0], least);
+    fetch_max(range[1], greatest);
   }
 };
 
@@ -124,7 +131,8 @@ array<std::uint32_t, Place> rows_in_order(const Place& place, std::size_t n, con
   array<std::uint64_t, Place> range(place, 2);
   const std::uint64_t none[] = {~std::uint64_t{0}, 0};
   place.copy_from_host(range.data(), none, sizeof(none));
-  place.for_each(n, note_range<Word>{word, range.data()});
+  const std::size_t apart = ceil_div<std::size_t>(n, 16);
+  place.for_each(apart, note_range<Word>{word, n, apart, range.data()});
   std::uint64_t seen[2];
   place.copy_to_host(seen, range.data(), sizeof(seen));
   const auto bits = static_cast<std::uint32_t>(std::bit_width(seen[1] - seen[0]));

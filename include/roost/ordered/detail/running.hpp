@@ -8,44 +8,57 @@
 namespace roost::detail {
 
 /// Puts the running result of each row: f of what its blocks' earlier neighbours hold, on all levels.
-template <class T, class F, class Put>
+template <class T, class F, class Finish, class Put>
 struct put_running {
   level_views<T> levels;
-  const std::uint32_t* rows;
   element_order order;
   F f;
+  Finish finish;
   Put put;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
     T result = levels.prefixes[0][i];
-    const std::uint32_t row = rows[order(levels.offsets[0], group, k)];
+    const std::uint64_t at = order(levels.offsets[0], group, k);
     for (int level = 1; level < levels.count; ++level) {
       k /= block_size;
       if (k == 0) break;
       if (k % block_size != 0)
         result = f(levels.prefixes[level][levels.offsets[level][group] + k - 1], result);
     }
-    put(row, result);
+    put(at, finish(result));
   }
 };
 
-/// put(row, result) for each row. `source`: what values_of_rows takes.
-template <class Place, class Sequence, class F, class Put>
-void run_over_groups(const Place& place, const grouped_rows<Place>& all, const Sequence& values, const F& f,
-                     running_direction direction, const Put& put) {
-  using T = std::remove_cvref_t<decltype(values[0])>;
-  if (all.size() == 0) return;
-  const element_order order{direction == running_direction::backward};
-  const values_of_rows<Sequence> source{values, all.rows().data(), all.offsets().data(), order};
-  const auto scanned = scan_levels<T>(place, all, source, f, false);
-  for_each_grouped(place, all, put_running<T, F, Put>{scanned.view, all.rows().data(), order, f, put});
+struct as_it_is {
+  template <class T>
+  ROOST_FN T operator()(const T& result) const {
+    return result;
+  }
+};
+
+/// finish(running result) of each row. `source`: (group, element) -> value.
+template <class Place, class Source, class F, class Finish = as_it_is>
+auto run_over_groups(const Place& place, const grouped_rows<Place>& all, const Source& source, const F& f,
+                     element_order order, const Finish& finish = {}) {
+  using T = std::remove_cvref_t<decltype(source(0, 0))>;
+  using result = std::remove_cvref_t<decltype(finish(source(0, 0)))>;
+  const auto scanned =
+      all.size() == 0 ? scanned_levels<T, Place>{} : scan_levels<T>(place, all, source, f, false);
+  auto results = results_by_row<result>(place, all.rows(), all.batch_size(), [&](const auto& put) {
+    using putter = put_running<T, F, Finish, std::remove_cvref_t<decltype(put)>>;
+    for_each_grouped(place, all, putter{scanned.view, order, f, finish, put});
+  });
   place.synchronize();
+  return results;
 }
 
-template <class T>
-struct put_at_row {
-  T* results;
-  ROOST_FN void operator()(std::uint32_t row, const T& result) const { results[row] = result; }
-};
+/// The same for values of rows.
+template <class Place, class Sequence, class F>
+auto run_over_values(const Place& place, const grouped_rows<Place>& all, const Sequence& values, const F& f,
+                     running_direction direction) {
+  const element_order order{direction == running_direction::backward};
+  return run_over_groups(
+      place, all, values_of_rows<Sequence>{values, all.rows().data(), all.offsets().data(), order}, f, order);
+}
 
 /// A row that is present, or no row.
 template <class Present>
@@ -72,26 +85,24 @@ struct add_runs {
   }
 };
 
-/// For each row of the batch its position, and whether it begins a run of equal values, or ends one.
+/// For each row its position, and whether it begins a run of equal values, or from the end on, ends one.
 template <class Values>
-struct note_runs {
+struct runs_of_rows {
   Values values;
   const std::uint32_t* rows;
   const std::uint64_t* offsets;
-  bool ends;
-  runs_so_far* runs;
-  ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t k) const {
-    const bool edge = ends ? i + 1 == offsets[group + 1] : k == 0;
-    const bool differs = edge || !(values[rows[ends ? i + 1 : i - 1]] == values[rows[i]]);
-    runs[rows[i]] = {static_cast<std::uint32_t>(k), differs ? 1u : 0u};
+  element_order order;
+  ROOST_FN runs_so_far operator()(std::uint64_t group, std::uint64_t e) const {
+    const std::uint64_t i = order(offsets, group, e);
+    const bool differs = e == 0 || !(values[rows[order.backwards ? i + 1 : i - 1]] == values[rows[i]]);
+    return {static_cast<std::uint32_t>(i - offsets[group]), differs ? 1u : 0u};
   }
 };
 
-struct put_rank {
+struct rank_of_runs {
   bool dense;
-  std::uint32_t* results;
-  ROOST_FN void operator()(std::uint32_t row, const runs_so_far& runs) const {
-    results[row] = dense ? runs.runs : runs.begin + 1;
+  ROOST_FN std::uint32_t operator()(const runs_so_far& runs) const {
+    return dense ? runs.runs : runs.begin + 1;
   }
 };
 }  // namespace roost::detail
@@ -101,12 +112,9 @@ namespace roost {
 template <class Place, class Values, class F>
 auto running(const Place& place, const grouped_rows<Place>& all, const Values& values, const F& f,
              running_direction direction) {
-  using T = detail::element_of<Values>;
   const auto sequence = detail::as_sequence(values);
   detail::check_value_count(sequence.size(), all.batch_size(), "roost::running");
-  array<T, Place> results(place, all.batch_size());
-  detail::run_over_groups(place, all, sequence, f, direction, detail::put_at_row<T>{results.data()});
-  return results;
+  return detail::run_over_values(place, all, sequence, f, direction);
 }
 
 template <class Place, class Present>
@@ -114,12 +122,8 @@ array<std::uint32_t, Place> filled_rows(const Place& place, const grouped_rows<P
                                         const Present& present, running_direction direction) {
   const auto sequence = detail::as_sequence(present);
   detail::check_value_count(sequence.size(), all.batch_size(), "roost::filled_rows");
-  auto results = detail::results_of_rows<std::uint32_t>(place, all);
   const computed rows(all.batch_size(), detail::present_row<detail::sequence_of<Present>>{sequence});
-  detail::run_over_groups(place, all, rows, detail::last_present(), direction,
-                          detail::put_at_row<std::uint32_t>{results.data()});
-  place.synchronize();
-  return results;
+  return detail::run_over_values(place, all, rows, detail::last_present(), direction);
 }
 
 template <class Place, class Values>
@@ -128,22 +132,15 @@ array<std::uint32_t, Place> ranks_in_groups(const Place& place, const grouped_ro
   using sequence = detail::sequence_of<Values>;
   const sequence numbers = detail::as_sequence(values);
   detail::check_value_count(numbers.size(), all.batch_size(), "roost::ranks_in_groups");
-  array<std::uint32_t, Place> results(place, all.batch_size());
-  const std::uint32_t* const rows = all.rows().data();
   if (method == rank_method::first) {
-    detail::for_each_grouped(place, all, detail::write_group_number{rows, nullptr, results.data(), 1});
+    auto results = detail::numbers_of_rows(place, all, false, 1);
     place.synchronize();
     return results;
   }
-  const bool ends = method == rank_method::greatest;
-  array<detail::runs_so_far, Place> runs(place, all.batch_size());
-  detail::for_each_grouped(
-      place, all, detail::note_runs<sequence>{numbers, rows, all.offsets().data(), ends, runs.data()});
-  const detail::sequence<const detail::runs_so_far*> source{runs.data(), runs.size()};
-  detail::run_over_groups(place, all, source, detail::add_runs(),
-                          ends ? running_direction::backward : running_direction::forward,
-                          detail::put_rank{method == rank_method::dense, results.data()});
-  return results;
+  const detail::element_order order{method == rank_method::greatest};
+  return detail::run_over_groups(
+      place, all, detail::runs_of_rows<sequence>{numbers, all.rows().data(), all.offsets().data(), order},
+      detail::add_runs(), order, detail::rank_of_runs{method == rank_method::dense});
 }
 
 }  // namespace roost

@@ -7,23 +7,20 @@
 
 namespace roost::detail {
 
-template <class Times>
+template <class Time>
 struct is_after_gap {
-  using kind = order_word<element_of<Times>>;
-  Times times;
+  using kind = order_word<Time>;
+  const typename kind::word* times;  // by position
   typename kind::distance gap;
-  ROOST_FN bool operator()(std::uint32_t before, std::uint32_t row) const {
-    return kind::between(kind::of(times[row]), kind::of(times[before])) > gap;
-  }
+  ROOST_FN bool operator()(std::uint64_t i) const { return kind::between(times[i], times[i - 1]) > gap; }
 };
 
-template <class Times>
+template <class Time>
 struct is_other_bucket {
-  Times times;
-  time_buckets<element_of<Times>> buckets;
-  ROOST_FN bool operator()(std::uint32_t before, std::uint32_t row) const {
-    return buckets.start(times[before]) != buckets.start(times[row]);
-  }
+  const typename order_word<Time>::word* times;
+  time_buckets<Time> buckets;
+  ROOST_FN Time start(std::uint64_t i) const { return buckets.start(in_order<Time>::key(times[i])); }
+  ROOST_FN bool operator()(std::uint64_t i) const { return start(i - 1) != start(i); }
 };
 
 template <class Values>
@@ -46,8 +43,9 @@ grouped_rows<Place> sessions(const Place& place, const grouped_rows<Place>& all,
   if constexpr (std::is_floating_point_v<detail::element_of<Times>>) {
     if (!(gap >= 0)) detail::raise<invalid_argument>({where, ": a gap below 0, or NaN; give 0 or more"});
   }
-  detail::expect_in_order(place, all, sequence, where);
-  return split_groups(place, all, detail::is_after_gap<detail::sequence_of<Times>>{sequence, gap});
+  const auto words = detail::times_in_order(place, all, sequence, where);
+  return detail::split_positions(place, all,
+                                 detail::is_after_gap<detail::element_of<Times>>{words.data(), gap});
 }
 
 template <class Place, class Times>
@@ -55,9 +53,9 @@ grouped_rows<Place> resample(const Place& place, const grouped_rows<Place>& all,
                              const time_buckets<detail::element_of<Times>>& buckets) {
   constexpr const char* where = "roost::resample";
   if (buckets.width == 0) detail::raise<invalid_argument>({where, ": buckets of width 0; give 1 or more"});
-  const auto sequence = detail::as_sequence(times);
-  detail::expect_in_order(place, all, sequence, where);
-  return split_groups(place, all, detail::is_other_bucket<detail::sequence_of<Times>>{sequence, buckets});
+  const auto words = detail::times_in_order(place, all, detail::as_sequence(times), where);
+  return detail::split_positions(place, all,
+                                 detail::is_other_bucket<detail::element_of<Times>>{words.data(), buckets});
 }
 
 template <class Place, class Values>

@@ -33,44 +33,95 @@ struct of_both {
   ROOST_FN auto operator()(std::size_t row) const { return row < rights ? right(row) : left(row - rights); }
 };
 
-/// Where the left rows of a group begin.
-template <class Word>
+/// Where the left rows of a group begin, and how many there are.
+template <class Item>
 struct begin_of_left {
-  const ordered_row<Word>* rows;
+  const Item* rows;
   const std::uint64_t* offsets;
   std::uint64_t rights;
   ROOST_FN std::uint64_t operator()(std::size_t group) const {
     return lower_bound(offsets[group], offsets[group + 1],
-                       [&](std::uint64_t i) { return rows[i].row < rights; });
+                       [&](std::uint64_t i) { return row_of(rows[i]) < rights; });
   }
+};
+struct left_rows_of_group {
+  const std::uint64_t* begins;
+  const std::uint64_t* offsets;
+  ROOST_FN std::uint64_t operator()(std::size_t group) const { return offsets[group + 1] - begins[group]; }
 };
 
 /// What kernels see of the groups of both sides. In each, the right rows come first, by time, those with
-/// equal times in their order; then the left rows, in their order, with their times.
-template <class Word>
+/// equal times in their order; then the left rows, in their order.
+template <class Word, class Item>
 struct two_sides_view {
-  const ordered_row<Word>* rows;
+  const Item* rows;
+  const Word* words;  // null if items have them
   const std::uint64_t* offsets;
   const std::uint64_t* begins_of_left;  // of each group
+  const std::uint32_t* left_rows;       // see two_sides
   std::uint64_t rights;
-  ROOST_FN Word time(std::uint64_t i) const { return rows[i].word; }
-  /// The first right row of a group with a time after t, or also at t unless `past` is true.
+  ROOST_FN Word time(std::uint64_t i) const {
+    if constexpr (std::is_same_v<Item, std::uint32_t>) {
+      return words[i];
+    } else {
+      return rows[i].word;
+    }
+  }
+  /// The first right row of a group with a time after t, or also at t unless `past` is true; looked for from
+  /// `near` on.
   ROOST_FN std::uint64_t search(std::uint64_t group, Word t, bool past, std::uint64_t near) const {
     return search_from(offsets[group], begins_of_left[group], near,
                        [&](std::uint64_t p) { return time(p) < t || (past && time(p) == t); });
+  }
+  /// Where to look for the time of left row i: a thread of a host has searched for the left row before it,
+  /// and `last` is where that ended; on a GPU, at the same part of the right rows.
+  ROOST_FN std::uint64_t near([[maybe_unused]] std::uint64_t group, [[maybe_unused]] std::uint64_t i,
+                              [[maybe_unused]] std::uint64_t last) const {
+#if ROOST_ON_DEVICE
+    const std::uint64_t first = offsets[group], begin = begins_of_left[group], end = offsets[group + 1];
+    return first + (i - begin) * (begin - first) / (end - begin);
+#else
+    return last;
+#endif
+  }
+};
+
+template <class Put>
+struct at_left_position {
+  Put put;
+  const std::uint64_t* begins;
+  ROOST_FN at_left_position worker() const { return *this; }
+  ROOST_FN void operator()(std::uint64_t j, std::uint64_t group, std::uint64_t k) {
+    put(j, begins[group] + k, group);
+  }
+};
+template <class Item>
+struct write_left_row {
+  const Item* rows;
+  std::uint64_t rights;
+  std::uint32_t* left_rows;
+  ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t) const {
+    left_rows[j] = static_cast<std::uint32_t>(row_of(rows[i]) - rights);
   }
 };
 
 template <class Word, class Place>
 struct two_sides {
+  using item = grouped_item<Word, Place>;
   ordered_groups<Word, Place> groups;
-  array<std::uint64_t, Place> begins_of_left{};
-  two_sides_view<Word> view{};
+  array<Word, Place> words{};
+  array<std::uint64_t, Place> begins_of_left{}, left_offsets{};
+  array<std::uint32_t, Place> left_rows{};  // as the left side numbers them, in the order of the groups
+  two_sides_view<Word, item> view{};
 
+  /// put(j, i, group) for left row left_rows[j], which is at position i.
   template <class Put>
-  void for_each(const Place& place, const Put& put) const {
-    const std::size_t n = groups.rows.size();
-    if (n != 0) expand(place, view.offsets, groups.offsets.size() - 1, n, put);
+  void for_each_left(const Place& place, const Put& put) const {
+    const std::size_t n = left_rows.size();
+    if (n != 0) {
+      expand(place, left_offsets.data(), groups.offsets.size() - 1, n,
+             at_left_position<Put>{put, begins_of_left.data()});
+    }
   }
 };
 
@@ -82,6 +133,7 @@ auto group_two_sides(const Place& place, const Left& left, const Right& right, c
   using left_times = decltype(left.values);
   using right_times = decltype(right.values);
   using word = typename order_word_at<right_times>::kind::word;
+  using item = grouped_item<word, Place>;
   static_assert(std::is_same_v<element_of<left_keys>, element_of<right_keys>>,
                 "both sides of a join need keys of the same type");
   refuse_nan(place, left.values, where);
@@ -91,10 +143,19 @@ auto group_two_sides(const Place& place, const Left& left, const Right& right, c
   const of_both<order_word_at<left_times>, order_word_at<right_times>> words{
       {left.values}, {right.values}, rights};
   two_sides<word, Place> all{group_in_order(place, rights + left.size(), keys, rights, words, where)};
-  const ordered_row<word>* const rows = all.groups.rows.data();
+  const item* const rows = all.groups.rows.data();
   const auto offsets = all.groups.offsets.span();
-  all.begins_of_left = array_of(place, offsets.size() - 1, begin_of_left<word>{rows, offsets.data(), rights});
-  all.view = {rows, offsets.data(), all.begins_of_left.data(), rights};
+  const std::size_t groups = offsets.size() - 1;
+  if constexpr (std::is_same_v<item, std::uint32_t>)
+    all.words = array_of(place, rights + left.size(), word_of_row<decltype(words)>{words, rows});
+  all.begins_of_left = array_of(place, groups, begin_of_left<item>{rows, offsets.data(), rights});
+  all.left_offsets = array<std::uint64_t, Place>(place, groups + 1);
+  write_offsets(place, groups, left_rows_of_group{all.begins_of_left.data(), offsets.data()},
+                all.left_offsets.data());
+  all.left_rows = array<std::uint32_t, Place>(place, left.size());
+  all.for_each_left(place, write_left_row<item>{rows, rights, all.left_rows.data()});
+  all.view = {rows,  all.words.data(), offsets.data(), all.begins_of_left.data(), all.left_rows.data(),
+              rights};
   return all;
 }
 
