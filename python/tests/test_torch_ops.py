@@ -769,6 +769,17 @@ def test_moe(device, dtype, capacity):
             rt.moe_permute(torch.zeros(2, 4), torch.tensor([0, 3]), 3)
 
 
+def test_rows_of_experts_have_64_bits(device):
+    """Of many experts with room for many rows, without the memory that the rows take."""
+    rows_with_room = importlib.import_module("roost.torch.experts")._rows_with_room
+    ids = torch.tensor([7, 0, 7, 6], dtype=torch.int32, device=device)
+    order = torch.argsort(ids, stable=True)
+    places, offsets = torch.argsort(order), torch.searchsorted(ids[order].long(), torch.arange(9).to(device))
+    got = rows_with_room(ids, places, offsets, 2**29)
+    assert got.tolist() == [7 * 2**29, 0, 7 * 2**29 + 1, 6 * 2**29]
+    assert rows_with_room(ids, places, offsets, 1).tolist() == [7, 0, -1, 6]
+
+
 @pytest.mark.parametrize("capacity", [None, 3])
 def test_moe_learns_and_compiles(device, capacity):
     of = torch.tensor([[0, 2], [1, 2], [0, 0], [2, 1], [2, 0]], device=device)

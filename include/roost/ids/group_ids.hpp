@@ -51,11 +51,11 @@ void find_ids(const Place& place, std::span<const std::int64_t> ids, std::span<c
 
 /// Groups ids that are below `groups`: ids order[offsets[k]] to order[offsets[k + 1] - 1] of the input are k,
 /// in the order of the input. `order` has ids.size() numbers, `offsets` groups + 1. `wrong`: as for
-/// reduce_rows; positions of wrong ids come last. Asynchronous on cuda. Throws invalid_argument for 2^32 - 1
-/// or more ids or groups, out_of_memory.
+/// reduce_rows; positions of wrong ids come last. `inverse`: null, or gets where each id comes in `order`.
+/// Asynchronous on cuda. Throws invalid_argument for 2^32 - 1 or more ids or groups, out_of_memory.
 template <class Place, class Id>
 void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, std::int64_t* order,
-               std::int64_t* offsets, std::uint64_t* wrong);
+               std::int64_t* offsets, std::uint64_t* wrong, std::int64_t* inverse = nullptr);
 
 }  // namespace roost
 

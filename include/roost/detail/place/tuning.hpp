@@ -36,6 +36,17 @@ struct partition_tuning<host> {
   static constexpr std::uint32_t digits_most = 1024;
 };
 
+// Sorting.
+
+template <class Place>
+struct sort_tuning;
+
+template <>
+struct sort_tuning<cuda> {
+  /// From so many pairs on, passes of our own are faster than those of CUB.
+  static constexpr std::size_t one_look_least = std::size_t{1} << 18;
+};
+
 // Regions of tables, and how they are built.
 
 template <class Place>

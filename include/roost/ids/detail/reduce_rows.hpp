@@ -48,7 +48,7 @@ struct runs_of_groups {
 template <int Width, class Source, class Value>
 struct reduce_pieces {
   using Sum = sum_type<Value>;
-  static constexpr int threads = 128, teams_at_once = 6;
+  static constexpr int threads = 128, teams_at_once = 10;
   static constexpr std::uint32_t tile = rows_of_piece;
   static constexpr int at_once = 4;
   template <class Place>
@@ -69,15 +69,20 @@ struct reduce_pieces {
   Sum* results;         // of pieces of runs with several
   Value* out;
   reduction_options options;
+  row_run* long_runs = nullptr;  // of groups with several pieces: written by reduce_numbers; or null
+  const std::uint32_t* unless = nullptr;  // in memory of the place: if not 0, nothing is done; or null
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    if (unless != nullptr && *unless != 0) return;
     const auto rank = static_cast<std::uint32_t>(team.rank());
     const std::size_t of_team = tiles_of_team<typename Team::place>(lanes);
     for (std::size_t t = rank / lanes; t < of_team; t += static_cast<std::size_t>(Team::size) / lanes) {
       const range mine = range_of(index * of_team + t);
       if (mine.first >= mine.last) continue;
-      for (std::size_t piece = rank % lanes; piece < width / Width; piece += lanes) reduce(mine, piece);
+      const bool adds = options.how == row_reduction::sum || options.how == row_reduction::mean;
+      for (std::size_t piece = rank % lanes; piece < width / Width; piece += lanes)
+        adds ? reduce<true>(mine, piece) : reduce<false>(mine, piece);
     }
   }
 
@@ -138,10 +143,12 @@ struct reduce_pieces {
     return row;
   }
 
+  template <bool Adds>
   ROOST_FN void reduce(const range& r, std::size_t piece) const {
+    const row_reduction how = Adds ? row_reduction::sum : options.how;
     numbers sum{};
-    std::size_t begin = r.begin;  // of the run
-    std::uint32_t count = 0;      // of rows in the sum
+    auto begin = static_cast<std::uint32_t>(r.begin);  // of the run
+    std::uint32_t count = 0;                           // of rows in the sum
     for (std::size_t e = r.first; e < r.last; e += at_once) {
       grouped_row item[at_once + 1];
       numbers row[at_once] = {};
@@ -163,10 +170,10 @@ struct reduce_pieces {
             sum = row[k];
           } else {
             ROOST_UNROLL
-            for (int x = 0; x < Width; ++x) sum.x[x] = combined(options.how, sum.x[x], row[k].x[x]);
+            for (int x = 0; x < Width; ++x) sum.x[x] = combined(how, sum.x[x], row[k].x[x]);
           }
           if (++count == tile || !goes_on) {
-            const std::size_t first = e + k + 1 - count;
+            const auto first = static_cast<std::uint32_t>(e + k + 1) - count;
             if (first == begin && !goes_on) {
               finish(item[k].key, piece, sum, count);
             } else {
@@ -175,17 +182,17 @@ struct reduce_pieces {
             count = 0;
           }
         }
-        if (!goes_on) begin = e + k + 1;
+        if (!goes_on) begin = static_cast<std::uint32_t>(e + k + 1);
       }
     }
   }
 
   /// Keeps the result of a piece for the next level.
-  ROOST_FN void pass_on(std::uint32_t group, std::size_t begin, std::size_t j, std::size_t piece,
+  ROOST_FN void pass_on(std::uint32_t group, std::uint32_t begin, std::uint32_t j, std::size_t piece,
                         const numbers& sum) const {
-    const std::size_t slot = (begin >> slot_shift) + j;
-    if (piece == 0) next[slot] = {group, static_cast<std::uint32_t>(slot)};
-    reinterpret_cast<numbers*>(results + slot * width)[piece] = sum;
+    const std::uint32_t slot = (begin >> slot_shift) + j;
+    if (piece == 0) next[slot] = {group, slot};
+    reinterpret_cast<numbers*>(results + std::size_t{slot} * width)[piece] = sum;
   }
 
   ROOST_FN Sum with_output(Sum output, Sum result) const {
@@ -231,6 +238,7 @@ struct rows_to_reduce {
   const Value* rows;  // or null: see reduce_pieces
   std::size_t width;
   std::span<Value> out;
+  const std::uint32_t* unless = nullptr;  // see reduce_pieces
 };
 
 /// Reduces rows level by level.
@@ -240,10 +248,11 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
   const std::size_t groups = all.out.size() / all.width, n = all.n, width = all.width;
   constexpr bool may_be_single = Width == 1 && !std::is_same_v<Place, host>;
   const bool single = may_be_single && width == 1;
-  array<row_run, Place> known(place, all.ascends && (single || groups > n) ? 0 : groups);
-  if (known.size() != 0)
+  array<row_run, Place> known(place, all.ascends && groups > n ? 0 : groups);
+  const bool by_numbers = single && all.ascends;  // then these note the long runs that are asked for later
+  if (known.size() != 0 && !by_numbers)
     place.for_each(n, write_runs{all.sorted, n, static_cast<std::uint32_t>(groups), known.data()});
-  const runs_of_groups runs{all.sorted, n, known.size() != 0 ? known.data() : nullptr};
+  runs_of_groups runs{all.sorted, n, known.size() != 0 && !by_numbers ? known.data() : nullptr};
   const std::uint32_t lanes = lanes_of_row<Place>(width / Width);
   // Rows and results of all levels but the lowest. The rows of an id are n at most.
   std::size_t slots_of_all = 0;
@@ -270,7 +279,9 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
                         .next = more ? next : nullptr,
                         .results = results,
                         .out = all.out.data(),
-                        .options = options};
+                        .options = options,
+                        .long_runs = by_numbers ? known.data() : nullptr,
+                        .unless = all.unless};
     if constexpr (may_be_single) {
       if (single && level == 0) {
         const reduce_numbers<kernel> numbers{reduce};
@@ -282,6 +293,7 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
   };
   std::size_t here = n, most = n;
   run(all.rows, here, most > rows_of_piece);
+  if (by_numbers && known.size() != 0) runs.known = known.data();
   while (most > rows_of_piece) {
     most = ceil_div<std::size_t>(most, rows_of_piece);
     here = (here >> slot_shift) + 1;
@@ -298,8 +310,65 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
 template <class Place, class Value>
 void reduce_grouped(const Place& place, const rows_to_reduce<Value>& all, const reduction_options& options) {
   const auto reduce = [&](auto w) { reduce_levels<w()>(place, all, options); };
+  const auto addresses = reinterpret_cast<std::uintptr_t>(all.rows) | reinterpret_cast<std::uintptr_t>(all.out.data());
+  if constexpr (sizeof(Value) == 2 && !std::is_same_v<Place, host>) {
+    if (all.width % 8 == 0 && addresses % 16 == 0) return reduce(std::integral_constant<int, 8>());
+  }
   by_width(all.width, reduce, all.rows, static_cast<const Value*>(all.out.data()));
 }
+
+#if defined(__CUDACC__)
+/// Reduces many single numbers of many ids: by regions; and by sorting them, if that finds a crowded one. The
+/// host does not know which.
+template <class Id, class Value>
+void reduce_spread(const cuda& place, std::span<Id> ids, const Value* numbers, std::span<Value> out,
+                   const reduction_options& options) {
+  using number = std::remove_const_t<Id>;
+  const std::size_t n = ids.size();
+  const auto groups = static_cast<std::uint32_t>(out.size());
+  const group_at<number> group{ids.data(), groups, options.wrong, numbers, sizeof(Value) == 2};
+  const computed source(n, group);
+  auto is_crowded = zeros<std::uint32_t>(place, 2);
+  const std::uint32_t *const crowded = is_crowded.data(), *const calm = crowded + 1;
+  const region_of_group region{groups - 1, shift_of_regions(groups)};
+  const std::uint32_t regions = region(groups) + 1;
+  {
+    one_look_passes<grouped_row> passes(place, n, 1, regions, nullptr);
+    passes.count(source, region);
+    const std::uint64_t limit = numbers_of_region(n);
+    place.for_each(regions + 1, find_crowded{passes.begins(), regions, limit, is_crowded.data()});
+    const auto items = passes.pass(source, 0, region, crowded);
+    using pieces = reduce_pieces<1, Value, Value>;
+    const reduce_regions<pieces> run{.pieces = {.sorted = grouped_view(items.data()),
+                                                .n = n,
+                                                .level = 0,
+                                                .groups = groups,
+                                                .runs = {grouped_view(items.data()), n, nullptr},
+                                                .rows = nullptr,
+                                                .width = 1,
+                                                .lanes = 1,
+                                                .next = nullptr,
+                                                .results = nullptr,
+                                                .out = out.data(),
+                                                .options = options,
+                                                .unless = crowded},
+                                     .begins = passes.begins(),
+                                     .shift = region.shift,
+                                     .long_most = static_cast<std::uint32_t>(limit / 1024) + 1};
+    place.launch(regions, scratch_bytes_of(run), run);
+  }
+  const auto sorted = sort_in_one_look(place, source, bits_of(group), calm);
+  reduce_levels<1>(place,
+                   rows_to_reduce<Value>{.sorted = grouped_view(sorted.data()),
+                                         .n = n,
+                                         .ascends = true,
+                                         .rows = nullptr,
+                                         .width = 1,
+                                         .out = out,
+                                         .unless = calm},
+                   options);
+}
+#endif
 
 }  // namespace roost::detail
 
@@ -327,6 +396,12 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
   }
   // A single number of at most 4 bytes is sorted with its id.
   const bool with_numbers = width == 1 && sizeof(Value) <= 4;
+#if defined(__CUDACC__)
+  if constexpr (std::is_same_v<Place, cuda> && sizeof(Value) <= 4) {
+    if (with_numbers && detail::may_be_spread(n, groups))
+      return detail::reduce_spread(place, ids, rows.data(), out, options);
+  }
+#endif
   const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), options.wrong,
                                        with_numbers ? rows.data() : nullptr, sizeof(Value) == 2};
   const auto sorted = detail::sort_ids(place, n, group);
