@@ -1,3 +1,5 @@
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>

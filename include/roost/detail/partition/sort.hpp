@@ -121,7 +121,7 @@ class one_look_passes {
   /// A pass by digit(key).
   template <class Source, class Digit>
   array<Item, cuda> pass(const Source& source, std::uint32_t number, const Digit& digit,
-                         const std::uint32_t* unless) const {
+                         const std::uint32_t* unless) {
     array<Item, cuda> moved(place_, n_);
     const look_back_cursors cursors{.begun = published_.data() + number * words_,
                                     .end = nullptr,

@@ -48,7 +48,7 @@ struct runs_of_groups {
 template <int Width, class Source, class Value>
 struct reduce_pieces {
   using Sum = sum_type<Value>;
-  static constexpr int threads = 128, teams_at_once = 10;
+  static constexpr int threads = 128, teams_at_once = sizeof(Sum) * Width <= 16 ? 10 : 6;
   static constexpr std::uint32_t tile = rows_of_piece;
   static constexpr int at_once = 4;
   template <class Place>
