@@ -137,8 +137,7 @@ void find_ids_of(const call_place<Place>& at, const column& ids, const column& q
 template <class Place>
 void group_ids_of(const call_place<Place>& at, const column& ids, const column& order, const column& offsets,
                   std::uintptr_t wrong, const column& inverse) {
-  auto* const places =
-      inverse.data == nullptr ? nullptr : span_of<std::int64_t>(inverse, ids.rows).data();
+  auto* const places = inverse.data == nullptr ? nullptr : span_of<std::int64_t>(inverse, ids.rows).data();
   with_ids(ids, [&](const auto& numbers) {
     without_gil(at, [&](const Place& place) {
       group_ids(place, numbers, offsets.rows - 1, span_of<std::int64_t>(order, ids.rows).data(),
@@ -208,8 +207,9 @@ void number_cells(const call_place<Place>& at, const column& indices, const std:
   auto* const word = span_of<std::uint64_t>(wrong, 1).data();
   without_gil(at, [&](const Place& place) {
     for (std::size_t d = 0; d < sizes.size(); d += some_dimensions::most) {
-      place.for_each(numbers.size(), number_cell{{sizes, d}, all + d * numbers.size(), numbers.size(), d != 0,
-                                                 numbers.data(), word});
+      place.for_each(
+          numbers.size(),
+          number_cell{{sizes, d}, all + d * numbers.size(), numbers.size(), d != 0, numbers.data(), word});
     }
   });
 }

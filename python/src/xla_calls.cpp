@@ -32,13 +32,20 @@ ffi::Error with_ids(const ffi::AnyBuffer& ids, const F& f) {
 template <class F>
 ffi::Error with_numbers(ffi::DataType type, const F& f) {
   switch (type) {
-    case ffi::F32: return f(float());
-    case ffi::F64: return f(double());
-    case ffi::F16: return f(float16());
-    case ffi::BF16: return f(bfloat16());
-    case ffi::S32: return f(std::int32_t());
-    case ffi::S64: return f(std::int64_t());
-    default: return wrong_type("numbers that are neither floats nor int32 nor int64");
+    case ffi::F32:
+      return f(float());
+    case ffi::F64:
+      return f(double());
+    case ffi::F16:
+      return f(float16());
+    case ffi::BF16:
+      return f(bfloat16());
+    case ffi::S32:
+      return f(std::int32_t());
+    case ffi::S64:
+      return f(std::int64_t());
+    default:
+      return wrong_type("numbers that are neither floats nor int32 nor int64");
   }
 }
 
@@ -76,7 +83,8 @@ ffi::Error write_numbers_to(const Place& place, const From* from, ffi::Result<ff
   });
 }
 
-/// As roost::unique_ids, or group_keys. `size`: how many distinct ids there are, also above the room for keys.
+/// As roost::unique_ids, or group_keys. `size`: how many distinct ids there are, also above the room for
+/// keys.
 template <class Place>
 ffi::Error unique(const Place& place, ffi::AnyBuffer ids, std::int64_t fill, bool by_key,
                   ffi::Result<ffi::AnyBuffer> keys, ffi::Result<ffi::AnyBuffer> inverse,
@@ -120,12 +128,16 @@ ffi::Error translated(const F& f) {
 
 template <class Binding>
 auto add_binding(Binding binding) {
-  return binding.template Arg<ffi::AnyBuffer>().template Arg<ffi::AnyBuffer>().template Arg<ffi::AnyBuffer>()
+  return std::move(binding)
+      .template Arg<ffi::AnyBuffer>()
+      .template Arg<ffi::AnyBuffer>()
+      .template Arg<ffi::AnyBuffer>()
       .template Ret<ffi::AnyBuffer>();
 }
 template <class Binding>
 auto unique_binding(Binding binding) {
-  return binding.template Arg<ffi::AnyBuffer>()
+  return std::move(binding)
+      .template Arg<ffi::AnyBuffer>()
       .template Attr<std::int64_t>("fill_value")
       .template Attr<bool>("sorted")
       .template Ret<ffi::AnyBuffer>()
@@ -160,8 +172,8 @@ XLA_FFI_DEFINE_HANDLER(unique_call, unique_now, unique_binding(binding()));
 template <class Place>
 void bind_xla_calls(nb::module_& m) {
   nb::dict calls;
-  calls["add_rows"] = nb::capsule(reinterpret_cast<void*>(&add_rows_call));
-  calls["unique"] = nb::capsule(reinterpret_cast<void*>(&unique_call));
+  calls["add_rows"] = nb::capsule(reinterpret_cast<void*>(add_rows_call));
+  calls["unique"] = nb::capsule(reinterpret_cast<void*>(unique_call));
   m.attr("xla_calls") = calls;
 }
 

@@ -264,8 +264,9 @@ TEST(reduce_rows_once, too_many_ids_or_rows_are_refused) {
   std::int64_t id = 0;
   float number = 0;
   const auto call = [&](std::size_t n, std::size_t groups) {  // of memory that is not there: it is not read
-    roost::reduce_rows(test_place(), std::span<const std::int64_t>(&id, n), std::span<const float>(&number, n),
-                       1, std::span<float>(&number, groups), {.wrong = &word});
+    roost::reduce_rows(test_place(), std::span<const std::int64_t>(&id, n),
+                       std::span<const float>(&number, n), 1, std::span<float>(&number, groups),
+                       {.wrong = &word});
   };
   EXPECT_THROW(call(most, 1), roost::invalid_argument);
   EXPECT_THROW(call(0, most), roost::invalid_argument);

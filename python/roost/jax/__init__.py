@@ -111,13 +111,17 @@ def index_add(input, ids, source):
     _expect_targets(what)
     input, source, ids = jnp.asarray(input), jnp.asarray(source), _ids(ids, what, "ids")
     if input.ndim == 0 or source.shape != (ids.shape[0], *input.shape[1:]):
-        raise ValueError(f"{what}: source of {source.shape} for {ids.shape[0]} ids and input of {input.shape}")
+        raise ValueError(
+            f"{what}: source of {source.shape} for {ids.shape[0]} ids and input of {input.shape}"
+        )
     if input.dtype != source.dtype or input.dtype.name not in (
         *("float32", "float64", "float16", "bfloat16"),
         *("int32", "int64"),
     ):
-        raise TypeError(f"{what}: input of {input.dtype} and source of {source.dtype}; give equal ones: floats, "
-                        "int32 or int64")
+        raise TypeError(
+            f"{what}: input of {input.dtype} and source of {source.dtype}; give equal ones: floats, "
+            "int32 or int64"
+        )
     return _index_add(input, ids, source)
 
 
@@ -169,8 +173,10 @@ def unique(x, size, *, fill_value=0, sorted=False):
     x = _ids(x, what, "x")
     limits = jnp.iinfo(x.dtype)
     if not 0 <= size < 2**31 or x.shape[0] >= 2**31 or not limits.min <= fill_value <= limits.max:
-        raise ValueError(f"{what}: {x.shape[0]} ids, size={size}, fill_value={fill_value}; give what fits "
-                         f"int32, and a fill_value of {x.dtype}")
+        raise ValueError(
+            f"{what}: {x.shape[0]} ids, size={size}, fill_value={fill_value}; give what fits "
+            f"int32, and a fill_value of {x.dtype}"
+        )
     shapes = ((size,), x.dtype), (x.shape, jnp.int32), ((size,), jnp.int32), ((), jnp.int32)
     call = jax.ffi.ffi_call(
         "roost_unique", [jax.ShapeDtypeStruct(*one) for one in shapes], vmap_method="sequential"

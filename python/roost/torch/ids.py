@@ -517,7 +517,9 @@ def _coalesce_now(
             library.place(), column(indices, d * m), size, column(cells, m), column(wrong, 1)
         )
     bits = max(math.prod(size) - 1, 1).bit_length()
-    keys, _, numbers, _, n, order = _distinct(what, cells, m, 0, True, False, inverse, False, False, bits, True)
+    keys, _, numbers, _, n, order = _distinct(
+        what, cells, m, 0, True, False, inverse, False, False, bits, True
+    )
     n, wrong = torch.cat([n.view(1), wrong]).tolist()  # waits
     if wrong:
         limits = torch.tensor(size, dtype=torch.int64, device=indices.device).view(-1, 1)

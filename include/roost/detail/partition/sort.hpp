@@ -120,9 +120,8 @@ class one_look_passes {
 
   /// A pass by digit(key).
   template <class Source, class Digit>
-  array<Item, cuda> pass(const Source& source, std::uint32_t number, const Digit& digit,
-                         const std::uint32_t* unless) {
-    array<Item, cuda> moved(place_, n_);
+  void pass(const Source& source, std::uint32_t number, const Digit& digit, const std::uint32_t* unless,
+            Item* out) {
     const look_back_cursors cursors{.begun = published_.data() + number * words_,
                                     .end = nullptr,
                                     .tiles = tiles_,
@@ -136,12 +135,11 @@ class one_look_passes {
         .pass = {0, static_cast<std::uint32_t>(std::bit_width(digits_ - 1)), digits_, digits_},
         .cursors = cursors,
         .capacity = 0,
-        .out = moved.data(),
+        .out = out,
         .overflowed = nullptr,
         .back = {},
         .unless = unless};
     place_.launch(tiles_, scratch_bytes_of(scatter), scatter);
-    return moved;
   }
 
  private:
@@ -172,9 +170,13 @@ auto sort_in_one_look(const cuda& place, const Source& source, std::uint32_t bit
                       width = larger(1u, ceil_div(bits, passes));
   one_look_passes<item> all(place, source.size(), passes, 1u << width, unless);
   all.count(source, digit_of_pass{width});
-  auto sorted = all.pass(source, 0, digit_at{0, width}, unless);
-  for (std::uint32_t i = 1; i < passes; ++i)
-    sorted = all.pass(sequence<const item*>{sorted.data(), source.size()}, i, digit_at{i * width, width}, unless);
+  const std::size_t n = source.size();
+  array<item, cuda> sorted(place, n), other(place, passes > 1 ? n : 0);  // in turn
+  all.pass(source, 0, digit_at{0, width}, unless, sorted.data());
+  for (std::uint32_t i = 1; i < passes; ++i) {
+    std::swap(sorted, other);
+    all.pass(sequence<const item*>{other.data(), n}, i, digit_at{i * width, width}, unless, sorted.data());
+  }
   return sorted;
 }
 #endif

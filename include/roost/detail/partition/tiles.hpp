@@ -111,7 +111,8 @@ struct look_back_cursors {
   std::uint64_t* end;      // of each child's items; at first their begin
   std::uint64_t tiles;     // of all parents
   std::uint64_t capacity;  // of each child
-  /// Of one parent, where each child begins, and what that counts besides; instead of room and `end`. Or null.
+  /// Of one parent, where each child begins, and what that counts besides; instead of room and `end`. Or
+  /// null.
   const std::uint64_t* begins = nullptr;
   std::uint64_t besides = 0;
 

@@ -19,11 +19,11 @@ struct reduce_numbers {
   Pieces pieces;
 
   struct parts {
-    Sum* number;             // of the tile, and of 32 items behind it
-    std::uint32_t* heads;    // a bit for each of them: whether it is the first of its run
-    std::uint32_t* begin;    // of the run that goes on where a word of `heads` begins
-    std::uint32_t* count;    // of pieces
-    std::uint16_t* piece;    // the first item of each
+    Sum* number;           // of the tile, and of 32 items behind it
+    std::uint32_t* heads;  // a bit for each of them: whether it is the first of its run
+    std::uint32_t* begin;  // of the run that goes on where a word of `heads` begins
+    std::uint32_t* count;  // of pieces
+    std::uint16_t* piece;  // the first item of each
   };
   ROOST_FN parts scratch(scratch_memory& memory) const {
     return {memory.take<Sum>(tile + 32), memory.take<std::uint32_t>(words + 1),
@@ -188,8 +188,8 @@ struct region_of_group {
   ROOST_FN std::uint32_t operator()(std::uint32_t, std::uint32_t group) const { return (*this)(group); }
 };
 
-/// is_crowded[0] becomes whether some region has more than `limit` items, and [1] whether none has; both are 0
-/// before.
+/// is_crowded[0] becomes whether some region has more than `limit` items, and [1] whether none has; both are
+/// 0 before.
 struct find_crowded {
   const std::uint64_t* begins;
   std::uint32_t regions;

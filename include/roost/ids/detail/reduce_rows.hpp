@@ -69,7 +69,7 @@ struct reduce_pieces {
   Sum* results;         // of pieces of runs with several
   Value* out;
   reduction_options options;
-  row_run* long_runs = nullptr;  // of groups with several pieces: written by reduce_numbers; or null
+  row_run* long_runs = nullptr;           // of groups with several pieces: written by reduce_numbers; or null
   const std::uint32_t* unless = nullptr;  // in memory of the place: if not 0, nothing is done; or null
 
   template <class Team>
@@ -310,7 +310,8 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
 template <class Place, class Value>
 void reduce_grouped(const Place& place, const rows_to_reduce<Value>& all, const reduction_options& options) {
   const auto reduce = [&](auto w) { reduce_levels<w()>(place, all, options); };
-  const auto addresses = reinterpret_cast<std::uintptr_t>(all.rows) | reinterpret_cast<std::uintptr_t>(all.out.data());
+  const auto addresses =
+      reinterpret_cast<std::uintptr_t>(all.rows) | reinterpret_cast<std::uintptr_t>(all.out.data());
   if constexpr (sizeof(Value) == 2 && !std::is_same_v<Place, host>) {
     if (all.width % 8 == 0 && addresses % 16 == 0) return reduce(std::integral_constant<int, 8>());
   }
@@ -337,7 +338,8 @@ void reduce_spread(const cuda& place, std::span<Id> ids, const Value* numbers, s
     passes.count(source, region);
     const std::uint64_t limit = numbers_of_region(n);
     place.for_each(regions + 1, find_crowded{passes.begins(), regions, limit, is_crowded.data()});
-    const auto items = passes.pass(source, 0, region, crowded);
+    array<grouped_row, cuda> items(place, n);
+    passes.pass(source, 0, region, crowded, items.data());
     using pieces = reduce_pieces<1, Value, Value>;
     const reduce_regions<pieces> run{.pieces = {.sorted = grouped_view(items.data()),
                                                 .n = n,

@@ -141,7 +141,8 @@ sorted_ids<cuda> sort_rows(const cuda& place, std::size_t n, const RowAt& row_at
   if (n < sort_tuning<cuda>::one_look_least) {
     array<std::uint32_t, cuda> groups(place, n), rows(place, n);
     place.for_each(n, write_row<RowAt>{row_at, groups.data(), rows.data()});
-    sorted.by_cub = sort_keys(place, as_sequence(std::as_const(groups)), as_sequence(std::as_const(rows)), bits);
+    sorted.by_cub =
+        sort_keys(place, as_sequence(std::as_const(groups)), as_sequence(std::as_const(rows)), bits);
     return sorted;
   }
 #endif
