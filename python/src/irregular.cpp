@@ -140,8 +140,9 @@ void group_ids_of(const call_place<Place>& at, const column& ids, const column& 
   auto* const places = inverse.data == nullptr ? nullptr : span_of<std::int64_t>(inverse, ids.rows).data();
   with_ids(ids, [&](const auto& numbers) {
     without_gil(at, [&](const Place& place) {
-      group_ids(place, numbers, offsets.rows - 1, span_of<std::int64_t>(order, ids.rows).data(),
-                span_of<std::int64_t>(offsets, offsets.rows).data(), word_at(wrong), places);
+      group_ids(place, numbers, offsets.rows - 1,
+                {span_of<std::int64_t>(order, ids.rows).data(),
+                 span_of<std::int64_t>(offsets, offsets.rows).data(), places, word_at(wrong)});
     });
   });
 }

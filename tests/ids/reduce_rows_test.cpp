@@ -272,7 +272,7 @@ TEST(reduce_rows_once, too_many_ids_or_rows_are_refused) {
   EXPECT_THROW(call(0, most), roost::invalid_argument);
   EXPECT_NO_THROW(call(0, most - 1));
   const auto group = [&](std::size_t n, std::size_t groups) {
-    roost::group_ids(test_place(), std::span<const std::int64_t>(&id, n), groups, &id, &id, &word);
+    roost::group_ids(test_place(), std::span<const std::int64_t>(&id, n), groups, {&id, &id, nullptr, &word});
   };
   EXPECT_THROW(group(most, 1), roost::invalid_argument);
   EXPECT_THROW(group(0, most), roost::invalid_argument);

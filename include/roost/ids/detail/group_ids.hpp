@@ -264,15 +264,14 @@ void find_ids(const Place& place, std::span<const std::int64_t> ids, std::span<c
 }
 
 template <class Place, class Id>
-void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, std::int64_t* order,
-               std::int64_t* offsets, std::uint64_t* wrong, std::int64_t* inverse) {
+void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, const grouped_ids& result) {
   using number = std::remove_const_t<Id>;
   const std::size_t n = ids.size();
   detail::check_ids("roost::group_ids", n, groups);
-  const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), wrong};
+  const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), result.wrong};
   const auto sorted = detail::sort_ids(place, n, group);
-  place.for_each(n, detail::write_order{sorted.view(), order, inverse});
-  detail::write_numbers(place, groups + 1, detail::begin_of_group{sorted.view(), n}, offsets);
+  place.for_each(n, detail::write_order{sorted.view(), result.order, result.inverse});
+  detail::write_numbers(place, groups + 1, detail::begin_of_group{sorted.view(), n}, result.offsets);
 }
 
 }  // namespace roost

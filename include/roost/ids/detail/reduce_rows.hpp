@@ -241,6 +241,17 @@ struct rows_to_reduce {
   const std::uint32_t* unless = nullptr;  // see reduce_pieces
 };
 
+/// Slots of all levels above the lowest, if the rows of an id are n at most.
+inline std::size_t slots_above(std::size_t n) {
+  std::size_t all = 0;
+  for (std::size_t most = n, slots = n; most > rows_of_piece;
+       most = ceil_div<std::size_t>(most, rows_of_piece)) {
+    slots = (slots >> slot_shift) + 1;
+    all += slots;
+  }
+  return all;
+}
+
 /// Reduces rows level by level.
 template <int Width, class Place, class Value>
 void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const reduction_options& options) {
@@ -254,13 +265,7 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
     place.for_each(n, write_runs{all.sorted, n, static_cast<std::uint32_t>(groups), known.data()});
   runs_of_groups runs{all.sorted, n, known.size() != 0 && !by_numbers ? known.data() : nullptr};
   const std::uint32_t lanes = lanes_of_row<Place>(width / Width);
-  // Rows and results of all levels but the lowest. The rows of an id are n at most.
-  std::size_t slots_of_all = 0;
-  for (std::size_t most = n, slots = n; most > rows_of_piece;
-       most = ceil_div<std::size_t>(most, rows_of_piece)) {
-    slots = (slots >> slot_shift) + 1;
-    slots_of_all += slots;
-  }
+  const std::size_t slots_of_all = slots_above(n);
   auto all_rows = filled<grouped_row>(place, slots_of_all, 0xff);
   array<Sum, Place> all_results(place, slots_of_all * width);
   grouped_row *level_rows = nullptr, *next = all_rows.data();
