@@ -76,8 +76,9 @@ void reduce_rows_of(const call_place<Place>& at, const column& ids, const column
 /// The same for rows that group_keys has grouped.
 template <class Place>
 void reduce_grouped_rows_of(const call_place<Place>& at, const column& sorted, const column& rows,
-                            const column& out, const char* type, const char* how, bool with_output) {
-  const reduction_options options{.how = value_of<row_reduction>(how), .with_output = with_output};
+                            const column& out, const char* type, const char* how, bool ascending) {
+  const reduction_options options{
+      .how = value_of<row_reduction>(how), .with_output = false, .ascending = ascending};
   expect_same_width(rows, out);
   with_values(type, [&]<class Value>(Value) {
     without_gil(at, [&](const Place& place) {

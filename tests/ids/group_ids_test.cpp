@@ -221,6 +221,10 @@ TEST(group_ids, rows_of_groups_are_reduced) {
   roost::reduce_rows(test_place(), roost::copy_to(test_place(), numbers).span(), rows_there.span(), 2,
                      other.span(), {.wrong = wrong.data()});
   EXPECT_EQ(roost::copy_to_host(test_place(), out), roost::copy_to_host(test_place(), other));
+  auto third = roost::detail::zeros<float>(test_place(), 2 * all.size());
+  roost::reduce_grouped_rows(test_place(), std::as_const(sorted).span(), rows_there.span(), 2, third.span(),
+                             {.ascending = true});
+  EXPECT_EQ(roost::copy_to_host(test_place(), third), roost::copy_to_host(test_place(), other));
   EXPECT_THROW(roost::reduce_grouped_rows(test_place(), std::as_const(sorted).span(), rows_there.span(), 3,
                                           out.span(), {}),
                roost::invalid_argument);

@@ -36,6 +36,8 @@ struct reduction_options {
   /// an id is not the number of an output row, its row is left out, and the word becomes ~i for its position
   /// i: on a host for the first one, on cuda for any one. Otherwise it does not change.
   std::uint64_t* wrong = nullptr;
+  /// Of reduce_grouped_rows: whether the numbers of groups ascend. That saves a step.
+  bool ascending = false;
 };
 
 /// out[k] = the combined rows[i] of all i with ids[i] == k. Output rows without an id stay as they are.

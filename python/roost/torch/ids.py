@@ -531,7 +531,7 @@ def _coalesce_now(
     tail = values.shape[1:]
     rows = values.to(dtype).reshape(m, values.numel() // m if m else 0).contiguous()
     out = rows.new_zeros(n, rows.shape[1])
-    reduce_grouped_rows(what, out, order, rows, reduce)
+    reduce_grouped_rows(what, out, order, rows, reduce, ascending=True)
     result = indices.new_empty(d, n)
     if n:
         library.module.split_cells(library.place(), column(keys, n), size, column(result, d * n))

@@ -38,144 +38,90 @@ auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
 }
 
 #if defined(__CUDACC__)
-/// Counts the digits of keys in all passes: digit(pass, key) is below `digits`.
-template <class Source, class Digit>
+/// Counts the digits of keys in all passes of a sort.
+template <class Source>
 struct count_all_digits {
   static constexpr int threads = 512, at_once = 8;
   static constexpr std::size_t teams_most = 528;
   Source source;
-  Digit digit;
   std::size_t n, teams;
-  std::uint32_t passes, digits;
+  std::uint32_t passes, width;  // of a digit, in bits
   std::uint64_t* counts;
-  const std::uint32_t* unless;  // in memory of the place: if not 0, nothing is done; or null
 
   ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const {
-    return memory.take<std::uint32_t>(passes * digits);
+    return memory.take<std::uint32_t>(passes << width);
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    if (unless != nullptr && *unless != 0) return;
     scratch_memory pieces(memory);
     std::uint32_t* const count = scratch(pieces);
-    for_each_of(team, passes * digits, [&](std::uint32_t d) { count[d] = 0; });
+    for_each_of(team, passes << width, [&](std::uint32_t d) { count[d] = 0; });
     team.sync();
     constexpr std::uint32_t tile = at_once * Team::size;
     for (std::size_t first = index * tile; first < n; first += teams * tile) {
       const auto position = [&](int k) {
         return first + static_cast<std::size_t>(k * Team::size + team.rank());
       };
-      std::uint32_t key[at_once];
+      std::uint32_t key[at_once];  // all are read before the first is used
       ROOST_UNROLL
       for (int k = 0; k < at_once; ++k) key[k] = position(k) < n ? source[position(k)].key : 0;
       ROOST_UNROLL
       for (int k = 0; k < at_once; ++k) {
         if (position(k) >= n) continue;
         if constexpr (requires { source.f.notice(key[k], first); }) source.f.notice(key[k], position(k));
-        for (std::uint32_t p = 0; p < passes; ++p) team.fetch_add(count[p * digits + digit(p, key[k])], 1u);
+        for (std::uint32_t p = 0; p < passes; ++p)
+          team.fetch_add(count[(p << width) + digit_at{p * width, width}(key[k])], 1u);
       }
     }
     team.sync();
-    for_each_of(team, passes * digits, [&](std::uint32_t d) {
+    for_each_of(team, passes << width, [&](std::uint32_t d) {
       if (count[d] != 0) fetch_add(counts[d], std::uint64_t{count[d]});
     });
   }
 };
 
-/// Stable passes over the same items that look at each once: all digits are counted first, and each tile adds
-/// up what the tiles before it have published.
-template <class Item>
-class one_look_passes {
- public:
-  one_look_passes(const cuda& place, std::size_t n, std::uint32_t passes, std::uint32_t digits,
-                  const std::uint32_t* unless)
-      : place_(place),
-        n_(n),
-        tiles_(ceil_div<std::size_t>(n, tile_items<cuda, Item>)),
-        digits_(digits),
-        words_(tiles_ * digits + 1),
-        unless_(unless),
-        published_(zeros<std::uint64_t>(place, passes * words_)),
-        begins_(zeros<std::uint64_t>(place, passes * digits + 1)) {}
-
-  /// Where the items of each digit begin: of pass p at p * digits, and p * n too much; then the end.
-  const std::uint64_t* begins() const { return begins_.data(); }
-
-  template <class Source, class Digit>
-  void count(const Source& source, const Digit& digit) {
-    const auto passes = static_cast<std::uint32_t>((begins_.size() - 1) / digits_);
-    using kernel = count_all_digits<Source, Digit>;
-    const kernel run{.source = source,
-                     .digit = digit,
-                     .n = n_,
-                     .teams = smaller(kernel::teams_most, tiles_),
-                     .passes = passes,
-                     .digits = digits_,
-                     .counts = begins_.data(),
-                     .unless = unless_};
-    place_.launch(run.teams, scratch_bytes_of(run), run);
-    place_.exclusive_scan(begins_.data(), begins_.data(), begins_.size());
-  }
-
-  /// A pass by digit(key).
-  template <class Source, class Digit>
-  void pass(const Source& source, std::uint32_t number, const Digit& digit, const std::uint32_t* unless,
-            Item* out) {
-    const look_back_cursors cursors{.begun = published_.data() + number * words_,
-                                    .end = nullptr,
-                                    .tiles = tiles_,
-                                    .capacity = 0,
-                                    .begins = begins_.data() + number * digits_,
-                                    .besides = number * n_};
-    const scatter_tiles<cuda, Item, Source, Digit, look_back_cursors, no_way_back> scatter{
-        .source = source,
-        .region_of = digit,
-        .tiles = {.n = n_},
-        .pass = {0, static_cast<std::uint32_t>(std::bit_width(digits_ - 1)), digits_, digits_},
-        .cursors = cursors,
-        .capacity = 0,
-        .out = out,
-        .overflowed = nullptr,
-        .back = {},
-        .unless = unless};
-    place_.launch(tiles_, scratch_bytes_of(scatter), scatter);
-  }
-
- private:
-  const cuda& place_;
-  std::size_t n_, tiles_;
-  std::uint32_t digits_;
-  std::size_t words_;
-  const std::uint32_t* unless_;
-  array<std::uint64_t, cuda> published_, begins_;
-};
-
-struct digit_of_pass {
-  std::uint32_t width;
-  ROOST_FN std::uint32_t operator()(std::uint32_t pass, std::uint32_t key) const {
-    return digit_at{pass * width, width}(key);
-  }
-};
-
-/// The same as sort_pairs in one look at each pass. `unless`: memory of the place: if it is not 0, nothing is
-/// sorted; or null. Asynchronous.
+/// The same as sort_pairs in one look at each pass: all digits are counted first, and each tile adds up what
+/// the tiles before it have published. Asynchronous.
 template <class Source>
-auto sort_in_one_look(const cuda& place, const Source& source, std::uint32_t bits,
-                      const std::uint32_t* unless = nullptr) {
+auto sort_in_one_look(const cuda& place, const Source& source, std::uint32_t bits) {
   using item = std::remove_cvref_t<decltype(source[0])>;
   constexpr auto bits_most =
       static_cast<std::uint32_t>(std::bit_width(partition_tuning<cuda>::digits_most) - 1);
   const std::uint32_t passes = larger(1u, ceil_div(bits, bits_most)),
-                      width = larger(1u, ceil_div(bits, passes));
-  one_look_passes<item> all(place, source.size(), passes, 1u << width, unless);
-  all.count(source, digit_of_pass{width});
-  const std::size_t n = source.size();
+                      width = larger(1u, ceil_div(bits, passes)), digits = 1u << width;
+  const std::size_t n = source.size(), tiles = ceil_div<std::size_t>(n, tile_items<cuda, item>),
+                    words = tiles * digits + 1;
+  auto published = zeros<std::uint64_t>(place, passes * (words + digits));
+  std::uint64_t* const begins = published.data() + passes * words;
+  using counting = count_all_digits<Source>;
+  const counting count{source, n, smaller(counting::teams_most, tiles), passes, width, begins};
+  place.launch(count.teams, scratch_bytes_of(count), count);
+  place.exclusive_scan(begins, begins, passes * digits);
   array<item, cuda> sorted(place, n), other(place, passes > 1 ? n : 0);  // in turn
-  all.pass(source, 0, digit_at{0, width}, unless, sorted.data());
+  const auto pass = [&](const auto& items, std::uint32_t number) {
+    using scatter = scatter_tiles<cuda, item, std::remove_cvref_t<decltype(items)>, digit_at,
+                                  look_back_cursors, no_way_back>;
+    const scatter run{.source = items,
+                      .region_of = {number * width, width},
+                      .tiles = {.n = n},
+                      .pass = {0, width, digits, digits},
+                      .cursors = {.begun = published.data() + number * words,
+                                  .end = nullptr,
+                                  .tiles = tiles,
+                                  .capacity = 0,
+                                  .begins = begins + number * digits,
+                                  .besides = number * n},
+                      .capacity = 0,
+                      .out = sorted.data(),
+                      .overflowed = nullptr,
+                      .back = {}};
+    place.launch(tiles, scratch_bytes_of(run), run);
+  };
+  pass(source, 0);
   for (std::uint32_t i = 1; i < passes; ++i) {
     std::swap(sorted, other);
-    all.pass(sequence<const item*>{other.data(), n}, i, digit_at{i * width, width}, unless, sorted.data());
+    pass(sequence<const item*>{other.data(), n}, i);
   }
   return sorted;
 }

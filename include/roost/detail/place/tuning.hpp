@@ -44,7 +44,7 @@ struct sort_tuning;
 template <>
 struct sort_tuning<cuda> {
   /// From so many pairs on, passes of our own are faster than those of CUB.
-  static constexpr std::size_t one_look_least = std::size_t{1} << 18;
+  static constexpr std::size_t one_look_least = std::size_t{1} << 16;
 };
 
 // Regions of tables, and how they are built.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <bit>
-
 #include "roost/detail/place/team.hpp"
 #include "roost/ids/detail/combined.hpp"
 #include "roost/ids/detail/sort_ids.hpp"
@@ -35,7 +33,6 @@ struct reduce_numbers {
   ROOST_FN void operator()([[maybe_unused]] const Team& team, [[maybe_unused]] std::size_t index,
                            [[maybe_unused]] std::byte* memory) const {
 #if ROOST_ON_DEVICE
-    if (pieces.unless != nullptr && *pieces.unless != 0) return;
     const parts here = scratch_of(*this, memory);
     const std::size_t first = index * tile, n = pieces.n;
     const std::uint32_t rank = threadIdx.x, lane = rank % 32, warp = rank / 32;
@@ -91,7 +88,8 @@ struct reduce_numbers {
   /// Where the run of the first item of the tile begins: groups ascend, and lanes look at 32 items at a time.
   __device__ std::uint32_t begin_before(std::size_t first, std::uint32_t lane) const {
     const std::uint32_t group = pieces.sorted.group(first);
-    if (pieces.runs.known != nullptr) return pieces.runs.known[group].begin;
+    if (pieces.runs.known != nullptr || pieces.level != 0)
+      return static_cast<std::uint32_t>(pieces.run_here(group).begin);
     std::size_t out = first - smaller<std::size_t>(first, 32), in = first;
     if (out != 0 && pieces.sorted.group(out) == group) {
       in = out;
@@ -164,162 +162,6 @@ struct reduce_numbers {
     } else {
       pieces.pass_on(group, begin, (first + i - begin) / rows_of_piece, 0, result);
     }
-  }
-#endif
-};
-
-/// Whether single numbers may be reduced by regions, each by a warp that goes through its numbers in order.
-inline bool may_be_spread(std::size_t n, std::size_t groups) {
-  return n >= std::size_t{1} << 20 && n <= std::size_t{1} << 27 && groups >= std::size_t{1} << 14 &&
-         groups <= std::size_t{1} << 22;
-}
-/// The most numbers of a region; if one has more, all are sorted.
-inline std::uint64_t numbers_of_region(std::size_t n) { return n / 128; }
-
-inline std::uint32_t shift_of_regions(std::uint32_t groups) {
-  constexpr std::uint32_t bits = 9;
-  return larger(bits, static_cast<std::uint32_t>(std::bit_width(groups - 1))) - bits;
-}
-
-/// The region of a group; wrong ids are in the last one.
-struct region_of_group {
-  std::uint32_t last, shift;
-  ROOST_FN std::uint32_t operator()(std::uint32_t group) const { return smaller(group, last) >> shift; }
-  ROOST_FN std::uint32_t operator()(std::uint32_t, std::uint32_t group) const { return (*this)(group); }
-};
-
-/// is_crowded[0] becomes whether some region has more than `limit` items, and [1] whether none has; both are
-/// 0 before.
-struct find_crowded {
-  const std::uint64_t* begins;
-  std::uint32_t regions;
-  std::uint64_t limit;
-  std::uint32_t* is_crowded;
-
-  ROOST_FN void operator()(std::size_t region) const {
-    const auto crowded = [&](std::size_t r) { return begins[r + 1] - begins[r] > limit; };
-    if (region < regions) {
-      if (crowded(region)) is_crowded[0] = 1;
-      return;
-    }
-    for (std::uint32_t r = 0; r < regions; ++r) {
-      if (crowded(r)) return;
-    }
-    is_crowded[1] = 1;
-  }
-};
-
-/// Reduces the numbers of a region in order. A warp keeps, for each id, the piece of 32 numbers that it adds
-/// up, the 32 results of pieces that it adds up, and how many numbers there were. Longer sums are listed.
-template <class Pieces>
-struct reduce_regions {
-  static constexpr int threads = 32, teams_at_once = 8, at_once = 8;
-  using Sum = typename Pieces::Sum;
-  Pieces pieces;
-  const std::uint64_t* begins;  // of the regions' numbers
-  std::uint32_t shift;          // of a group to its region
-  std::uint32_t long_most;      // sums of 1024 numbers in a region
-
-  struct state {
-    std::uint32_t count;
-    Sum piece;
-  };
-  struct long_sum {
-    std::uint32_t id;
-    Sum sum;
-  };
-  struct parts {
-    state* of_id;
-    Sum* pieces;
-    long_sum* listed;
-    std::uint32_t* long_sums;
-  };
-  ROOST_FN parts scratch(scratch_memory& memory) const {
-    return {memory.take<state>(1u << shift), memory.take<Sum>(1u << shift), memory.take<long_sum>(long_most),
-            memory.take<std::uint32_t>(1)};
-  }
-
-  template <class Team>
-  ROOST_FN void operator()([[maybe_unused]] const Team& team, [[maybe_unused]] std::size_t index,
-                           [[maybe_unused]] std::byte* memory) const {
-#if ROOST_ON_DEVICE
-    if (*pieces.unless != 0) return;
-    const parts here = scratch_of(*this, memory);
-    const auto first = static_cast<std::uint32_t>(index << shift);
-    const std::uint32_t lane = threadIdx.x, ids = smaller(1u << shift, pieces.groups - first);
-    for (std::uint32_t i = lane; i < ids; i += 32) here.of_id[i] = {0, 0};
-    if (lane == 0) *here.long_sums = 0;
-    __syncwarp();
-    const std::size_t end = begins[index + 1];
-    grouped_row item[at_once], ahead[at_once];
-    load(begins[index], end, item);
-    for (std::size_t e = begins[index]; e < end; e += 32 * at_once) {
-      load(e + 32 * at_once, end, ahead);
-      ROOST_UNROLL
-      for (int k = 0; k < at_once; ++k) {
-        if (e + 32 * k < end) add(here, item[k].key - first, ids, pieces.load(item[k], 0).x[0]);
-        item[k] = ahead[k];
-      }
-    }
-    for (std::uint32_t i = lane; i < ids; i += 32) {
-      const std::uint32_t count = here.of_id[i].count;
-      if (count == 0) continue;
-      pieces.finish(first + i, 0, {{result_of(here, i)}}, count);
-    }
-#endif
-  }
-
- private:
-#if ROOST_ON_DEVICE
-  __device__ void load(std::size_t e, std::size_t end, grouped_row (&item)[at_once]) const {
-    ROOST_UNROLL
-    for (int k = 0; k < at_once; ++k) {
-      const std::size_t at = e + 32 * k + threadIdx.x;
-      item[k] = at < end ? pieces.sorted.item(at) : grouped_row{~0u, 0};
-    }
-  }
-  __device__ Sum both(Sum a, Sum b) const { return combined(pieces.options.how, a, b); }
-
-  /// Adds the numbers of all lanes, those of an id in the order of the lanes.
-  __device__ void add(const parts& here, std::uint32_t id, std::uint32_t ids, Sum number) const {
-    const bool there = id < ids;
-    const std::uint32_t lane = threadIdx.x, same = __match_any_sync(~0u, there ? id : ids + lane),
-                        turn = there ? __popc(same & ((1u << lane) - 1)) : 0,
-                        turns = __reduce_max_sync(~0u, turn) + 1;
-    for (std::uint32_t t = 0; t < turns; ++t) {
-      if (there && turn == t) add_one(here, id, number);
-      __syncwarp();
-    }
-  }
-
-  __device__ void add_one(const parts& here, std::uint32_t id, Sum number) const {
-    state mine = here.of_id[id];
-    if (mine.count++ % 32 != 0) number = both(mine.piece, number);
-    mine.piece = number;
-    here.of_id[id] = mine;
-    if (mine.count % 32 != 0) return;
-    if (mine.count / 32 % 32 != 1) number = both(here.pieces[id], number);
-    here.pieces[id] = number;
-    if (mine.count % 1024 == 0) here.listed[atomicAdd(here.long_sums, 1)] = {id, number};
-  }
-
-  __device__ Sum result_of(const parts& here, std::uint32_t id) const {
-    const state mine = here.of_id[id];
-    const bool has_pieces = mine.count / 32 % 32 != 0, has_numbers = mine.count % 32 != 0;
-    Sum rest = has_pieces ? here.pieces[id] : mine.piece;
-    if (has_pieces && has_numbers) rest = both(rest, mine.piece);
-    if (mine.count < 1024) return rest;
-    std::uint32_t count = 0;  // of sums of 1024 numbers; then 32 of these, and 32 of the results
-    Sum sum = 0, all = 0;
-    const auto add_long = [&](Sum next) {
-      sum = count++ % 32 == 0 ? next : both(sum, next);
-      if (count % 32 == 0) all = count == 32 ? sum : both(all, sum);
-    };
-    for (std::uint32_t i = 0; i < *here.long_sums; ++i) {
-      if (here.listed[i].id == id) add_long(here.listed[i].sum);
-    }
-    if (has_pieces || has_numbers) add_long(rest);
-    return count <= 32 ? sum : count % 32 == 0 ? all : both(all, sum);
   }
 #endif
 };

@@ -48,7 +48,7 @@ struct runs_of_groups {
 template <int Width, class Source, class Value>
 struct reduce_pieces {
   using Sum = sum_type<Value>;
-  static constexpr int threads = 128, teams_at_once = sizeof(Sum) * Width <= 16 ? 10 : 6;
+  static constexpr int threads = 128, teams_at_once = 10;
   static constexpr std::uint32_t tile = rows_of_piece;
   static constexpr int at_once = 4;
   template <class Place>
@@ -69,12 +69,10 @@ struct reduce_pieces {
   Sum* results;         // of pieces of runs with several
   Value* out;
   reduction_options options;
-  row_run* long_runs = nullptr;           // of groups with several pieces: written by reduce_numbers; or null
-  const std::uint32_t* unless = nullptr;  // in memory of the place: if not 0, nothing is done; or null
+  row_run* long_runs = nullptr;  // of groups with several pieces: written by reduce_numbers; or null
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    if (unless != nullptr && *unless != 0) return;
     const auto rank = static_cast<std::uint32_t>(team.rank());
     const std::size_t of_team = tiles_of_team<typename Team::place>(lanes);
     for (std::size_t t = rank / lanes; t < of_team; t += static_cast<std::size_t>(Team::size) / lanes) {
@@ -238,7 +236,6 @@ struct rows_to_reduce {
   const Value* rows;  // or null: see reduce_pieces
   std::size_t width;
   std::span<Value> out;
-  const std::uint32_t* unless = nullptr;  // see reduce_pieces
 };
 
 /// Slots of all levels above the lowest, if the rows of an id are n at most.
@@ -285,10 +282,9 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
                         .results = results,
                         .out = all.out.data(),
                         .options = options,
-                        .long_runs = by_numbers ? known.data() : nullptr,
-                        .unless = all.unless};
+                        .long_runs = by_numbers && level == 0 ? known.data() : nullptr};
     if constexpr (may_be_single) {
-      if (single && level == 0) {
+      if (single) {
         const reduce_numbers<kernel> numbers{reduce};
         return place.launch(ceil_div<std::size_t>(n_here, numbers.tile), scratch_bytes_of(numbers), numbers);
       }
@@ -315,67 +311,8 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
 template <class Place, class Value>
 void reduce_grouped(const Place& place, const rows_to_reduce<Value>& all, const reduction_options& options) {
   const auto reduce = [&](auto w) { reduce_levels<w()>(place, all, options); };
-  const auto addresses =
-      reinterpret_cast<std::uintptr_t>(all.rows) | reinterpret_cast<std::uintptr_t>(all.out.data());
-  if constexpr (sizeof(Value) == 2 && !std::is_same_v<Place, host>) {
-    if (all.width % 8 == 0 && addresses % 16 == 0) return reduce(std::integral_constant<int, 8>());
-  }
   by_width(all.width, reduce, all.rows, static_cast<const Value*>(all.out.data()));
 }
-
-#if defined(__CUDACC__)
-/// Reduces many single numbers of many ids: by regions; and by sorting them, if that finds a crowded one. The
-/// host does not know which.
-template <class Id, class Value>
-void reduce_spread(const cuda& place, std::span<Id> ids, const Value* numbers, std::span<Value> out,
-                   const reduction_options& options) {
-  using number = std::remove_const_t<Id>;
-  const std::size_t n = ids.size();
-  const auto groups = static_cast<std::uint32_t>(out.size());
-  const group_at<number> group{ids.data(), groups, options.wrong, numbers, sizeof(Value) == 2};
-  const computed source(n, group);
-  auto is_crowded = zeros<std::uint32_t>(place, 2);
-  const std::uint32_t *const crowded = is_crowded.data(), *const calm = crowded + 1;
-  const region_of_group region{groups - 1, shift_of_regions(groups)};
-  const std::uint32_t regions = region(groups) + 1;
-  {
-    one_look_passes<grouped_row> passes(place, n, 1, regions, nullptr);
-    passes.count(source, region);
-    const std::uint64_t limit = numbers_of_region(n);
-    place.for_each(regions + 1, find_crowded{passes.begins(), regions, limit, is_crowded.data()});
-    array<grouped_row, cuda> items(place, n);
-    passes.pass(source, 0, region, crowded, items.data());
-    using pieces = reduce_pieces<1, Value, Value>;
-    const reduce_regions<pieces> run{.pieces = {.sorted = grouped_view(items.data()),
-                                                .n = n,
-                                                .level = 0,
-                                                .groups = groups,
-                                                .runs = {grouped_view(items.data()), n, nullptr},
-                                                .rows = nullptr,
-                                                .width = 1,
-                                                .lanes = 1,
-                                                .next = nullptr,
-                                                .results = nullptr,
-                                                .out = out.data(),
-                                                .options = options,
-                                                .unless = crowded},
-                                     .begins = passes.begins(),
-                                     .shift = region.shift,
-                                     .long_most = static_cast<std::uint32_t>(limit / 1024) + 1};
-    place.launch(regions, scratch_bytes_of(run), run);
-  }
-  const auto sorted = sort_in_one_look(place, source, bits_of(group), calm);
-  reduce_levels<1>(place,
-                   rows_to_reduce<Value>{.sorted = grouped_view(sorted.data()),
-                                         .n = n,
-                                         .ascends = true,
-                                         .rows = nullptr,
-                                         .width = 1,
-                                         .out = out,
-                                         .unless = calm},
-                   options);
-}
-#endif
 
 }  // namespace roost::detail
 
@@ -403,12 +340,6 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
   }
   // A single number of at most 4 bytes is sorted with its id.
   const bool with_numbers = width == 1 && sizeof(Value) <= 4;
-#if defined(__CUDACC__)
-  if constexpr (std::is_same_v<Place, cuda> && sizeof(Value) <= 4) {
-    if (with_numbers && detail::may_be_spread(n, groups))
-      return detail::reduce_spread(place, ids, rows.data(), out, options);
-  }
-#endif
   const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), options.wrong,
                                        with_numbers ? rows.data() : nullptr, sizeof(Value) == 2};
   const auto sorted = detail::sort_ids(place, n, group);
@@ -435,7 +366,7 @@ void reduce_grouped_rows(const Place& place, std::span<const grouped_position> s
   detail::reduce_grouped(place,
                          detail::rows_to_reduce<Value>{.sorted = detail::grouped_view(sorted.data()),
                                                        .n = sorted.size(),
-                                                       .ascends = false,
+                                                       .ascends = options.ascending,
                                                        .rows = rows.data(),
                                                        .width = width,
                                                        .out = out},
