@@ -54,7 +54,10 @@ struct reduction_options {
 /// std::int32_t, std::int64_t; ids: std::int32_t or std::int64_t. All are memory of the place, and `out` does
 /// not overlap with the others.
 ///
+/// Extremes are the same in any order: -0 is less than 0.
+///
 /// Cost: ids and positions are sorted by 9 (cuda) or 10 (host) bits at a time, and each row is read once.
+/// Extremes of rows of one number of 4 or 8 bytes need no sorting on cuda, and no memory.
 /// Scratch memory: 24 bytes an id, 8 bytes an output row unless these outnumber the ids, and a float (or the
 /// double or integer) for every 16 numbers of `rows`. Asynchronous on cuda; may be captured in graphs. Throws
 /// invalid_argument for sizes that do not match, without options.wrong, and for 2^32 - 1 or more ids or
