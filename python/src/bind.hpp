@@ -45,6 +45,8 @@ void bind_embedding(nanobind::module_& module);
 template <class Place>
 void bind_irregular(nanobind::module_& module);
 template <class Place>
+void bind_xla_calls(nanobind::module_& module);
+template <class Place>
 void bind_distributed(nanobind::module_& module);
 template <class Place>
 void bind_out_of_core(nanobind::module_& module);  // after bind_unique, bind_join

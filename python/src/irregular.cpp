@@ -1,5 +1,8 @@
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "bind.hpp"
 #include "columns.hpp"
@@ -73,8 +76,9 @@ void reduce_rows_of(const call_place<Place>& at, const column& ids, const column
 /// The same for rows that group_keys has grouped.
 template <class Place>
 void reduce_grouped_rows_of(const call_place<Place>& at, const column& sorted, const column& rows,
-                            const column& out, const char* type, const char* how, bool with_output) {
-  const reduction_options options{.how = value_of<row_reduction>(how), .with_output = with_output};
+                            const column& out, const char* type, const char* how, bool ascending) {
+  const reduction_options options{
+      .how = value_of<row_reduction>(how), .with_output = false, .ascending = ascending};
   expect_same_width(rows, out);
   with_values(type, [&]<class Value>(Value) {
     without_gil(at, [&](const Place& place) {
@@ -130,14 +134,100 @@ void find_ids_of(const call_place<Place>& at, const column& ids, const column& q
   });
 }
 
+/// `inverse`: where each id comes in `order`, or an empty column.
 template <class Place>
 void group_ids_of(const call_place<Place>& at, const column& ids, const column& order, const column& offsets,
-                  std::uintptr_t wrong) {
+                  std::uintptr_t wrong, const column& inverse) {
+  auto* const places = inverse.data == nullptr ? nullptr : span_of<std::int64_t>(inverse, ids.rows).data();
   with_ids(ids, [&](const auto& numbers) {
     without_gil(at, [&](const Place& place) {
-      group_ids(place, numbers, offsets.rows - 1, span_of<std::int64_t>(order, ids.rows).data(),
-                span_of<std::int64_t>(offsets, offsets.rows).data(), word_at(wrong));
+      group_ids(place, numbers, offsets.rows - 1,
+                {span_of<std::int64_t>(order, ids.rows).data(),
+                 span_of<std::int64_t>(offsets, offsets.rows).data(), places, word_at(wrong)});
     });
+  });
+}
+
+/// Cells of a tensor by their indices, some dimensions at a time.
+struct some_dimensions {
+  static constexpr std::size_t most = 6;
+  std::size_t count = 0;
+  std::int64_t size[most] = {};
+
+  some_dimensions(const std::vector<std::int64_t>& sizes, std::size_t first)
+      : count(std::min(most, sizes.size() - first)) {
+    std::copy_n(sizes.begin() + static_cast<std::ptrdiff_t>(first), count, size);
+  }
+};
+
+/// cells[i] = the number of the cell with indices[0][i], indices[1][i] ..., in the order of rows; of wrong
+/// ones 0, and they are noted.
+struct number_cell {
+  some_dimensions sizes;
+  const std::int64_t* indices;  // of the first of these dimensions
+  std::size_t n;
+  bool goes_on;  // cells have the numbers of the dimensions before
+  std::int64_t* cells;
+  std::uint64_t* wrong;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    std::int64_t cell = goes_on ? cells[i] : 0;
+    for (std::size_t d = 0; d < sizes.count; ++d) {
+      const std::int64_t index = indices[d * n + i];
+      const bool right = static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(sizes.size[d]);
+      if (!right) detail::note_wrong_id(wrong, i);
+      cell = right ? cell * sizes.size[d] + index : 0;
+    }
+    cells[i] = cell;
+  }
+};
+
+/// The way back; the last dimensions come first.
+struct split_cell {
+  some_dimensions sizes;
+  std::int64_t* indices;
+  std::size_t n;
+  std::int64_t* cells;  // become the numbers in the dimensions before
+
+  ROOST_FN void operator()(std::size_t i) const {
+    std::int64_t rest = cells[i];
+    for (std::size_t d = sizes.count; d-- > 0;) {
+      const std::int64_t more = rest / sizes.size[d];
+      indices[d * n + i] = rest - more * sizes.size[d];
+      rest = more;
+    }
+    cells[i] = rest;
+  }
+};
+
+/// `indices`: a row for each dimension. `wrong`: a word, 0 before; ~i for a column i that is wrong.
+template <class Place>
+void number_cells(const call_place<Place>& at, const column& indices, const std::vector<std::int64_t>& sizes,
+                  const column& cells, const column& wrong) {
+  const auto numbers = span_of<std::int64_t>(cells, cells.rows);
+  auto* const all = span_of<std::int64_t>(indices, sizes.size() * numbers.size()).data();
+  auto* const word = span_of<std::uint64_t>(wrong, 1).data();
+  without_gil(at, [&](const Place& place) {
+    for (std::size_t d = 0; d < sizes.size(); d += some_dimensions::most) {
+      place.for_each(
+          numbers.size(),
+          number_cell{{sizes, d}, all + d * numbers.size(), numbers.size(), d != 0, numbers.data(), word});
+    }
+  });
+}
+
+template <class Place>
+void split_cells(const call_place<Place>& at, const column& cells, const std::vector<std::int64_t>& sizes,
+                 const column& indices) {
+  const auto numbers = span_of<std::int64_t>(cells, cells.rows);
+  auto* const all = span_of<std::int64_t>(indices, sizes.size() * numbers.size()).data();
+  without_gil(at, [&](const Place& place) {
+    for (std::size_t end = sizes.size(); end > 0;) {
+      const std::size_t d = (end - 1) / some_dimensions::most * some_dimensions::most;
+      place.for_each(numbers.size(),
+                     split_cell{{sizes, d}, all + d * numbers.size(), numbers.size(), numbers.data()});
+      end = d;
+    }
   });
 }
 
@@ -152,6 +242,8 @@ void bind_irregular(nb::module_& m) {
   m.def("group_keys", &group_keys_of<Place>);
   m.def("find_ids", &find_ids_of<Place>);
   m.def("group_ids", &group_ids_of<Place>);
+  m.def("number_cells", &number_cells<Place>);
+  m.def("split_cells", &split_cells<Place>);
 }
 
 template void bind_irregular<ROOST_PYTHON_PLACE>(nb::module_&);

@@ -70,6 +70,9 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_sparse<ROOST_PYTHON_PLACE>(m);
   bind_embedding<ROOST_PYTHON_PLACE>(m);
   bind_irregular<ROOST_PYTHON_PLACE>(m);
+#if defined(ROOST_JAX)
+  bind_xla_calls<ROOST_PYTHON_PLACE>(m);
+#endif
   bind_distributed<ROOST_PYTHON_PLACE>(m);
   bind_out_of_core<ROOST_PYTHON_PLACE>(m);
 }

@@ -59,6 +59,8 @@ for library in ("pandas", "polars"):
         STUBS[f"roost.{library}"] = Stub(f"roost.{library}", f"{library}.pyi")
 if importlib.util.find_spec("torch"):
     STUBS["roost.torch"] = Stub("roost.torch", "torch/__init__.pyi")
+if importlib.util.find_spec("jax"):
+    STUBS["roost.jax"] = Stub("roost.jax", "jax/__init__.pyi")
     STUBS["roost.sparse.nn"] = Stub("roost.sparse.nn", "sparse/nn.pyi")
 
 

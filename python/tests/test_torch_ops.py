@@ -237,6 +237,14 @@ def test_alpha_and_bools(device):
     ]
     got = rt.index_add(input.bool() & False, 0, index, source.bool())
     assert got.dtype == torch.bool and got.tolist() == [True, False, True]
+    got = rt.index_add(input.long(), 0, index, source.long(), alpha=2.0)
+    assert got.dtype == torch.int64 and got.tolist() == [7, 1, 3]
+    for given in (input.long(), input.to(torch.int8), input.bool()):  # torch takes 2.5 for 2
+        for alpha in (2.5, math.inf, math.nan, 1j):
+            with pytest.raises(RuntimeError, match="alpha="):
+                rt.index_add(given, 0, index, source.to(given.dtype), alpha=alpha)
+    with pytest.raises(RuntimeError, match="alpha=1j for numbers of type torch.float32"):
+        rt.index_add(input, 0, index, source, alpha=1j)
     big = torch.tensor([2**62, 2**62, 3], device=device)
     assert rt.index_add(big[:1], 0, index[:1].expand(3), big).item() == 2**62 * 3 + 3 - 2**64
 
@@ -509,6 +517,15 @@ def test_unique_without_a_size_is_what_it_was(device):
     expected = torch.unique(x, return_inverse=True, return_counts=True)
     assert all(map(torch.equal, (keys, inverse, counts), expected))
     assert torch.equal(rt.unique(x, sorted=True, return_inverse=False, return_counts=False), keys)
+    for dtype, beyond in ((torch.int8, 128), (torch.uint8, -1), (torch.int64, 2**63), (torch.bool, 2)):
+        narrow = (x % 2).to(dtype)
+        for fill in (beyond, -(2**63) - 1):
+            with pytest.raises(ValueError, match=f"fill_value={fill}; give"):
+                rt.unique(narrow, 3, fill_value=fill)
+            with pytest.raises(ValueError, match=f"fill_value={fill}; give"):
+                rt.relabel(narrow, size=3, fill_value=fill)
+        last = 1 if dtype is torch.bool else torch.iinfo(dtype).max
+        assert rt.unique(narrow, 3, fill_value=last)[0][2] == last
     for given, error in (
         ((x.float(), 3), TypeError),
         ((x.view(2, 500), 3), ValueError),
@@ -625,6 +642,11 @@ def test_positions_of_ids(device):
         first.setdefault(key, i)
     assert got.reshape(-1).tolist() == [first.get(key, -7) for key in asked.reshape(-1).tolist()]
     assert rt.index_of(keys[:0], asked).eq(-1).all() and rt.index_of(keys, asked[:0]).shape == (0, 50)
+    for missing in (2**63 - 1, -(2**63)):
+        assert rt.index_of(keys[:0], asked, missing=missing).eq(missing).all()
+    for missing in (2**63, -(2**63) - 1):
+        with pytest.raises(ValueError, match=f"missing={missing}; give"):
+            rt.index_of(keys, asked, missing=missing)
 
 
 def test_ids_compiled(device):
@@ -745,6 +767,17 @@ def test_moe(device, dtype, capacity):
     if device == "cpu":
         with pytest.raises(IndexError, match="id 3 at position 1, for 3 rows"):
             rt.moe_permute(torch.zeros(2, 4), torch.tensor([0, 3]), 3)
+
+
+def test_rows_of_experts_have_64_bits(device):
+    """Of many experts with room for many rows, without the memory that the rows take."""
+    rows_with_room = importlib.import_module("roost.torch.experts")._rows_with_room
+    ids = torch.tensor([7, 0, 7, 6], dtype=torch.int32, device=device)
+    order = torch.argsort(ids, stable=True)
+    places, offsets = torch.argsort(order), torch.searchsorted(ids[order].long(), torch.arange(9).to(device))
+    got = rows_with_room(ids, places, offsets, 2**29)
+    assert got.tolist() == [7 * 2**29, 0, 7 * 2**29 + 1, 6 * 2**29]
+    assert rows_with_room(ids, places, offsets, 1).tolist() == [7, 0, -1, 6]
 
 
 @pytest.mark.parametrize("capacity", [None, 3])

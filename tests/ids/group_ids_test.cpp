@@ -165,10 +165,12 @@ TEST(group_ids, ids_are_grouped_in_order) {
       for (const bool wrong_ones : {false, true}) {
         std::vector<std::int32_t> ids(n);
         for (auto& id : ids) id = static_cast<std::int32_t>(random() % groups) - (wrong_ones ? 1 : 0);
-        auto order = garbage<std::int64_t>(n), offsets = garbage<std::int64_t>(groups + 1);
+        auto order = garbage<std::int64_t>(n), offsets = garbage<std::int64_t>(groups + 1),
+             inverse = garbage<std::int64_t>(n);
         auto wrong = roost::detail::zeros(test_place(), 1);
-        roost::group_ids(test_place(), roost::copy_to(test_place(), ids).span(), groups, order.data(),
-                         offsets.data(), wrong.data());
+        roost::group_ids(
+            test_place(), roost::copy_to(test_place(), ids).span(), groups,
+            {order.data(), offsets.data(), groups == 100 ? nullptr : inverse.data(), wrong.data()});
         ids_type expected(n);
         std::iota(expected.begin(), expected.end(), 0);
         const auto group_of = [&](std::int64_t i) {
@@ -178,6 +180,11 @@ TEST(group_ids, ids_are_grouped_in_order) {
         std::stable_sort(expected.begin(), expected.end(),
                          [&](auto a, auto b) { return group_of(a) < group_of(b); });
         EXPECT_EQ(roost::copy_to_host(test_place(), order), expected);
+        if (groups != 100) {
+          const auto places = roost::copy_to_host(test_place(), inverse);
+          for (std::size_t i = 0; i < n; ++i)
+            ASSERT_EQ(places[static_cast<std::size_t>(expected[i])], static_cast<std::int64_t>(i));
+        }
         const auto got = roost::copy_to_host(test_place(), offsets);
         ids_type begins(groups + 2);
         for (const auto i : expected) ++begins[group_of(i) + 1];
@@ -214,6 +221,10 @@ TEST(group_ids, rows_of_groups_are_reduced) {
   roost::reduce_rows(test_place(), roost::copy_to(test_place(), numbers).span(), rows_there.span(), 2,
                      other.span(), {.wrong = wrong.data()});
   EXPECT_EQ(roost::copy_to_host(test_place(), out), roost::copy_to_host(test_place(), other));
+  auto third = roost::detail::zeros<float>(test_place(), 2 * all.size());
+  roost::reduce_grouped_rows(test_place(), std::as_const(sorted).span(), rows_there.span(), 2, third.span(),
+                             {.ascending = true});
+  EXPECT_EQ(roost::copy_to_host(test_place(), third), roost::copy_to_host(test_place(), other));
   EXPECT_THROW(roost::reduce_grouped_rows(test_place(), std::as_const(sorted).span(), rows_there.span(), 3,
                                           out.span(), {}),
                roost::invalid_argument);

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <roost/ids/group_ids.hpp>
 #include <roost/ids/reduce_rows.hpp>
 
 #include "support/keys.hpp"
@@ -46,6 +47,7 @@ struct oracle {
       const bool extreme = how == row_reduction::least || how == row_reduction::greatest;
       if (extreme && (std::isnan(a) || std::isnan(b))) return std::numeric_limits<sum>::quiet_NaN();
       if (how == row_reduction::product) return a * b;
+      if (extreme && a == b) return std::signbit(a) == (how == row_reduction::least) ? a : b;  // of zeros
       if (how == row_reduction::least) return std::min(a, b);
       if (how == row_reduction::greatest) return std::max(a, b);
       return a + b;
@@ -202,6 +204,17 @@ TYPED_TEST(reduce_rows, each_reduction_of_runs_of_each_length) {
   }
 }
 
+TYPED_TEST(reduce_rows, numbers_of_runs_longer_than_tiles) {
+  std::vector<std::int64_t> ids;
+  std::int64_t id = 0;
+  for (const std::size_t length : {70'000, 1, 2047, 2049, 1, 1, 4096, 33, 2000, 15, 32'800})
+    ids.insert(ids.end(), length, id++);
+  for (const auto how : all_reductions) {
+    const roost::reduction_options options{.how = how, .with_output = how != row_reduction::mean};
+    reduction_case<TypeParam, std::int64_t>{1, static_cast<std::size_t>(id), ids, options}.check();
+  }
+}
+
 TYPED_TEST(reduce_rows, rows_that_are_not_aligned) {
   reduction_case<TypeParam, std::int64_t>{8, 50, ids_of<std::int64_t>(500, 50, true, false), {}, 1}.check();
 }
@@ -222,6 +235,47 @@ TEST(reduce_rows_once, a_nan_is_the_least_and_the_greatest) {
     EXPECT_TRUE(std::isnan(got[2]));
     EXPECT_EQ(got[3], 5);
   }
+}
+
+TEST(reduce_rows_once, minus_zero_is_less_than_zero) {
+  const std::vector<std::int64_t> ids{0, 0, 1, 1, 2};
+  for (const std::size_t width : {1, 4}) {
+    for (const double zero : {0.0, -0.0}) {
+      std::vector<double> rows, out(4 * width, zero);
+      for (const double x : {0.0, -0.0, -0.0, 0.0, -zero}) rows.insert(rows.end(), width, x);
+      for (const auto how : {row_reduction::least, row_reduction::greatest}) {
+        auto target = roost::copy_to(test_place(), out);
+        auto wrong = roost::detail::zeros(test_place(), 1);
+        roost::reduce_rows(test_place(), roost::copy_to(test_place(), ids).span(),
+                           roost::copy_to(test_place(), rows).span(), width, target.span(),
+                           {.how = how, .wrong = wrong.data()});
+        const auto got = roost::copy_to_host(test_place(), target);
+        for (std::size_t i = 0; i < 3 * width; ++i)
+          EXPECT_EQ(std::signbit(got[i]), how == row_reduction::least);
+        EXPECT_EQ(std::signbit(got[3 * width]), std::signbit(zero));
+      }
+    }
+  }
+}
+
+TEST(reduce_rows_once, too_many_ids_or_rows_are_refused) {
+  constexpr std::size_t most = 0xffffffff;
+  std::uint64_t word = 0;
+  std::int64_t id = 0;
+  float number = 0;
+  const auto call = [&](std::size_t n, std::size_t groups) {  // of memory that is not there: it is not read
+    roost::reduce_rows(test_place(), std::span<const std::int64_t>(&id, n),
+                       std::span<const float>(&number, n), 1, std::span<float>(&number, groups),
+                       {.wrong = &word});
+  };
+  EXPECT_THROW(call(most, 1), roost::invalid_argument);
+  EXPECT_THROW(call(0, most), roost::invalid_argument);
+  EXPECT_NO_THROW(call(0, most - 1));
+  const auto group = [&](std::size_t n, std::size_t groups) {
+    roost::group_ids(test_place(), std::span<const std::int64_t>(&id, n), groups, {&id, &id, nullptr, &word});
+  };
+  EXPECT_THROW(group(most, 1), roost::invalid_argument);
+  EXPECT_THROW(group(0, most), roost::invalid_argument);
 }
 
 TEST(reduce_rows_once, sizes_that_do_not_match_are_refused) {

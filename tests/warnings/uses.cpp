@@ -365,7 +365,7 @@ void use_ids() {
   roost::reduce_grouped_rows(cpu, sorted, rows, 1, std::span(out), {});
   roost::unique_ids(cpu, ids, {.size = &size});
   roost::find_ids(cpu, ids, ids, order, -1);
-  roost::group_ids(cpu, std::span(groups), 1, order.data(), offsets.data(), &wrong);
+  roost::group_ids(cpu, std::span(groups), 1, {order.data(), offsets.data(), nullptr, &wrong});
 }
 
 void use_string_index() {

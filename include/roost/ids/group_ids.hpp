@@ -49,13 +49,20 @@ template <class Place>
 void find_ids(const Place& place, std::span<const std::int64_t> ids, std::span<const std::int64_t> queries,
               std::span<std::int64_t> positions, std::int64_t missing);
 
+/// Where the results of group_ids are written, in memory of the place.
+struct grouped_ids {
+  std::int64_t* order = nullptr;    ///< a position for each id
+  std::int64_t* offsets = nullptr;  ///< where each group begins, and the end
+  std::int64_t* inverse = nullptr;  ///< of each id, where it comes in the order; or null
+  /// As of reduction_options; positions of wrong ids come last.
+  std::uint64_t* wrong = nullptr;
+};
+
 /// Groups ids that are below `groups`: ids order[offsets[k]] to order[offsets[k + 1] - 1] of the input are k,
-/// in the order of the input. `order` has ids.size() numbers, `offsets` groups + 1. `wrong`: as for
-/// reduce_rows; positions of wrong ids come last. Asynchronous on cuda. Throws invalid_argument for 2^32 - 1
-/// or more ids or groups, out_of_memory.
+/// in the order of the input. `order` has ids.size() numbers, `offsets` groups + 1. All but `inverse` are
+/// needed. Asynchronous on cuda. Throws invalid_argument for 2^32 - 1 or more ids or groups, out_of_memory.
 template <class Place, class Id>
-void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, std::int64_t* order,
-               std::int64_t* offsets, std::uint64_t* wrong);
+void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, const grouped_ids& result);
 
 }  // namespace roost
 

@@ -36,6 +36,8 @@ struct reduction_options {
   /// an id is not the number of an output row, its row is left out, and the word becomes ~i for its position
   /// i: on a host for the first one, on cuda for any one. Otherwise it does not change.
   std::uint64_t* wrong = nullptr;
+  /// Of reduce_grouped_rows: whether the numbers of groups ascend. That saves a step.
+  bool ascending = false;
 };
 
 /// out[k] = the combined rows[i] of all i with ids[i] == k. Output rows without an id stay as they are.
@@ -52,7 +54,10 @@ struct reduction_options {
 /// std::int32_t, std::int64_t; ids: std::int32_t or std::int64_t. All are memory of the place, and `out` does
 /// not overlap with the others.
 ///
+/// Extremes are the same in any order: -0 is less than 0.
+///
 /// Cost: ids and positions are sorted by 9 (cuda) or 10 (host) bits at a time, and each row is read once.
+/// Extremes of rows of one number of 4 or 8 bytes need no sorting on cuda, and no memory.
 /// Scratch memory: 24 bytes an id, 8 bytes an output row unless these outnumber the ids, and a float (or the
 /// double or integer) for every 16 numbers of `rows`. Asynchronous on cuda; may be captured in graphs. Throws
 /// invalid_argument for sizes that do not match, without options.wrong, and for 2^32 - 1 or more ids or

@@ -204,8 +204,9 @@ def reduce_rows(what, out, ids, rows, how, with_output=True, scale=1.0, about=No
     with_wrong_word(call, out, about or message)
 
 
-def reduce_grouped_rows(what, out, order, rows, how):
-    """The same for rows that group_keys of C++ has ordered; rows of `out` that have none stay as they are."""
+def reduce_grouped_rows(what, out, order, rows, how, ascending=False):
+    """The same for rows that group_keys of C++ has ordered; rows of `out` that have none stay as they are.
+    `ascending`: whether the numbers of groups ascend."""
     library = library_of(out, what, order, rows)
     m, width = len(order), rows.shape[1]
     if m and width:
@@ -216,5 +217,5 @@ def reduce_grouped_rows(what, out, order, rows, how):
             column(out, out.shape[0], width),
             _NAMES[rows.dtype],
             how,
-            False,
+            ascending,
         )

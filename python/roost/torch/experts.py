@@ -5,7 +5,7 @@ import dataclasses
 import torch
 
 from .._options import whole_number
-from ._launch import column, computed_type, library_of, reduce_grouped_rows, refuse_tangents
+from ._launch import call, column, computed_type, library_of, reduce_grouped_rows, refuse_tangents
 from .ids import _group_ids
 
 
@@ -28,8 +28,7 @@ class Routes:
     source: torch.Tensor
 
 
-@torch.library.custom_op("roost::moe_permute", mutates_args=())
-def _permute(x: torch.Tensor, source: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def _permute_now(x: torch.Tensor, source: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     library = library_of(x, "roost.torch.moe_permute", source)
     x, source, m = x.contiguous(), source.contiguous(), len(source)
     width = x.shape[1]
@@ -40,13 +39,19 @@ def _permute(x: torch.Tensor, source: torch.Tensor, rows: torch.Tensor) -> torch
     return out
 
 
-@_permute.register_fake
+_permute_op = torch.library.custom_op("roost::moe_permute", _permute_now, mutates_args=())
+
+
+def _permute(*arguments):
+    return call(_permute_op, _permute_now, *arguments)
+
+
+@_permute_op.register_fake
 def _(x, source, rows):
     return x.new_empty(source.shape[0], x.shape[1])
 
 
-@torch.library.custom_op("roost::moe_unpermute", mutates_args=())
-def _unpermute(y: torch.Tensor, source: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def _unpermute_now(y: torch.Tensor, source: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     what = "roost.torch.moe_unpermute"
     tokens, k = rows.shape
     dtype = computed_type(y.dtype, what)
@@ -64,7 +69,14 @@ def _unpermute(y: torch.Tensor, source: torch.Tensor, rows: torch.Tensor) -> tor
     return out.to(y.dtype)
 
 
-@_unpermute.register_fake
+_unpermute_op = torch.library.custom_op("roost::moe_unpermute", _unpermute_now, mutates_args=())
+
+
+def _unpermute(*arguments):
+    return call(_unpermute_op, _unpermute_now, *arguments)
+
+
+@_unpermute_op.register_fake
 def _(y, source, rows):
     return y.new_empty(rows.shape[0], y.shape[1])
 
@@ -73,12 +85,21 @@ def _save(ctx, inputs, output):
     ctx.save_for_backward(*inputs[1:])
 
 
-_permute.register_autograd(
+_permute_op.register_autograd(
     lambda ctx, grad: (_unpermute(grad, *ctx.saved_tensors), None, None), setup_context=_save
 )
-_unpermute.register_autograd(
+_unpermute_op.register_autograd(
     lambda ctx, grad: (_permute(grad, *ctx.saved_tensors), None, None), setup_context=_save
 )
+
+
+def _rows_with_room(ids, places, offsets, capacity):
+    """The row of each choice if each expert has `capacity` rows; -1 for those that have no room. `places`:
+    those of the choices among all, by expert."""
+    ids, experts = ids.to(torch.int64), len(offsets) - 1
+    place = places - offsets[ids.clamp(0, experts - 1)]
+    right = (place < capacity) & (ids >= 0) & (ids < experts)
+    return torch.where(right, ids * capacity + place, -1)
 
 
 def moe_permute(x, expert_ids, experts, *, capacity=None):
@@ -138,16 +159,12 @@ def moe_permute(x, expert_ids, experts, *, capacity=None):
         raise ValueError(f"{what}: experts={experts}, capacity={capacity}; give 1 or more")
     ids = expert_ids.reshape(-1)
     m, k = ids.numel(), 1 if expert_ids.ndim == 1 else expert_ids.shape[1]
-    order, offsets = _group_ids(ids, experts)
-    places = torch.arange(m, device=x.device)
-    rows = torch.empty_like(order).scatter_(0, order, places)
-    token = order // max(k, 1)
+    order, offsets, rows = _group_ids(ids, experts, True)
+    token = order if k == 1 else order // max(k, 1)
     if capacity is None:
         routes = Routes(offsets, rows.view(n, k), token)
         return _permute(x, token, routes.rows), routes
-    place = rows - offsets[ids.to(torch.int64).clamp(0, experts - 1)]
-    right = (place < capacity) & (ids >= 0) & (ids < experts)
-    rows = torch.where(right, ids.to(torch.int64) * capacity + place, -1)
+    rows = _rows_with_room(ids, rows, offsets, capacity)
     at = offsets[:-1].view(-1, 1) + torch.arange(capacity, device=x.device)
     taken = at < offsets[1:].view(-1, 1)
     if m == 0:

@@ -348,18 +348,26 @@ def _(x):
     return x.new_empty(n), x.new_empty(x.shape), x.new_empty(n + 1)
 
 
-def _group_ids_now(x: torch.Tensor, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _group_ids_now(
+    x: torch.Tensor, groups: int, inverse: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     what = "roost.torch.to_csr"
     library, x, m = library_of(x, what), x.contiguous(), len(x)
     order, offsets = x.new_empty(m, dtype=torch.int64), x.new_empty(groups + 1, dtype=torch.int64)
+    places = x.new_empty(m if inverse else 0, dtype=torch.int64)
 
     def run(address):
         library.module.group_ids(
-            library.place(), column(x, m), column(order, m), column(offsets, groups + 1), address
+            library.place(),
+            column(x, m),
+            column(order, m),
+            column(offsets, groups + 1),
+            address,
+            _one(places, inverse),
         )
 
     with_wrong_word(run, x, lambda i: f"{what}: id {int(x[i])} at position {i}, for {groups} rows")
-    return order, offsets
+    return order, offsets, places
 
 
 _group_ids_op = torch.library.custom_op("roost::group_ids", _group_ids_now, mutates_args=())
@@ -370,8 +378,10 @@ def _group_ids(*arguments):
 
 
 @_group_ids_op.register_fake
-def _(x, groups):
-    return x.new_empty(x.shape, dtype=torch.int64), x.new_empty(groups + 1, dtype=torch.int64)
+def _(x, groups, inverse=False):
+    new = x.new_empty
+    shapes = x.shape, (groups + 1,), (x.shape[0] if inverse else 0,)
+    return tuple(new(shape, dtype=torch.int64) for shape in shapes)
 
 
 def to_csr(rows, n):
@@ -407,7 +417,7 @@ def to_csr(rows, n):
         rows = _as_ids(rows, what, "rows")
     elif rows.ndim != 1:
         raise ValueError(f"{what}: rows of {rows.ndim} dimensions; give 1")
-    order, offsets = _group_ids(rows, _size(n, what, "n"))
+    order, offsets, _ = _group_ids(rows, _size(n, what, "n"))
     return offsets, order
 
 
@@ -495,28 +505,25 @@ def index_of(keys, x, missing=-1):
     )
 
 
-@torch.library.custom_op("roost::coalesce", mutates_args=())
-def _coalesce(
+def _coalesce_now(
     indices: torch.Tensor, values: torch.Tensor, size: list[int], reduce: str, inverse: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     what = "roost.torch.coalesce"
+    library, indices = library_of(indices, what, values), indices.contiguous()
     d, m = indices.shape
-    linear = indices[0].contiguous()
-    for row, n in zip(indices[1:], size[1:], strict=True):
-        linear = torch.add(row, linear, alpha=n)
-    cells = math.prod(size)
-    limits = torch.tensor(size, dtype=torch.int64).to(indices.device, non_blocking=True)
+    cells, wrong = indices.new_empty(m), indices.new_zeros(1)
     if m:
-        least, most = torch.aminmax(indices, dim=1)
-        wrong = ((least < 0) | (most >= limits)).any()
-    else:
-        wrong = indices.new_zeros(())
+        library.module.number_cells(
+            library.place(), column(indices, d * m), size, column(cells, m), column(wrong, 1)
+        )
+    bits = max(math.prod(size) - 1, 1).bit_length()
     keys, _, numbers, _, n, order = _distinct(
-        what, linear, m, 0, True, False, inverse, False, False, max(cells - 1, 1).bit_length(), True
+        what, cells, m, 0, True, False, inverse, False, False, bits, True
     )
-    n, wrong = torch.stack([n, wrong.to(torch.int64)]).tolist()  # waits
+    n, wrong = torch.cat([n.view(1), wrong]).tolist()  # waits
     if wrong:
-        where = ((indices < 0) | (indices >= limits.view(-1, 1))).nonzero()[0].tolist()
+        limits = torch.tensor(size, dtype=torch.int64, device=indices.device).view(-1, 1)
+        where = ((indices < 0) | (indices >= limits)).nonzero()[0].tolist()
         raise IndexError(
             f"{what}: index {int(indices[tuple(where)])} at {where}, for a size of {size[where[0]]} there"
         )
@@ -524,16 +531,22 @@ def _coalesce(
     tail = values.shape[1:]
     rows = values.to(dtype).reshape(m, values.numel() // m if m else 0).contiguous()
     out = rows.new_zeros(n, rows.shape[1])
-    reduce_grouped_rows(what, out, order, rows, reduce)
-    result, rest = indices.new_empty(d, n), keys[:n]
-    for k in range(d - 1, -1, -1):
-        result[k] = rest % size[k]
-        rest = rest // size[k]
+    reduce_grouped_rows(what, out, order, rows, reduce, ascending=True)
+    result = indices.new_empty(d, n)
+    if n:
+        library.module.split_cells(library.place(), column(keys, n), size, column(result, d * n))
     out = out.ne(0) if values.dtype == torch.bool else out.to(values.dtype)
     return result, out.reshape(n, *tail), numbers
 
 
-@_coalesce.register_fake
+_coalesce_op = torch.library.custom_op("roost::coalesce", _coalesce_now, mutates_args=())
+
+
+def _coalesce(*arguments):
+    return call(_coalesce_op, _coalesce_now, *arguments)
+
+
+@_coalesce_op.register_fake
 def _(indices, values, size, reduce, inverse):
     n = torch.library.get_ctx().new_dynamic_size()
     return (
@@ -559,7 +572,7 @@ def _coalesce_backward(ctx, _, grad, __):
     return None, grad.index_select(0, inverse).reshape(ctx.shape), None, None, None
 
 
-_coalesce.register_autograd(_coalesce_backward, setup_context=_save_coalesce)
+_coalesce_op.register_autograd(_coalesce_backward, setup_context=_save_coalesce)
 
 
 def coalesce(indices, values, size, reduce="sum"):

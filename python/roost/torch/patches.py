@@ -29,7 +29,7 @@ def _can(*tensors):
 
 
 def _index_add(self, dim, index, source, *, alpha=1):
-    if not _can(self, index, source):
+    if not _can(self, index, source) or not (isinstance(alpha, int) or self.is_floating_point()):
         return NotImplemented
     _expect_index("index_add_()", self, dim, index, source)
     return _reduce_index("index_add_()", self, dim, index, source, "sum", True, alpha)

@@ -55,12 +55,12 @@ def _reduce_index(what, input, dim, index, source, how, include_self, alpha):
     dim = _axis(dim, input.ndim)
     if input.ndim == 0:
         input, source = input.reshape(1), source.reshape(-1)
+    if isinstance(alpha, complex) or (not dtype.is_floating_point and alpha != alpha // 1):
+        raise RuntimeError(f"{what}: alpha={alpha} for numbers of type {input_dtype}; give a number of them")
     scale = float(alpha) if dtype.is_floating_point else 1.0
     rows = _as_rows(_ready(source, dtype), dim)
     if not dtype.is_floating_point and alpha != 1:
-        if isinstance(alpha, (float, complex)):
-            raise RuntimeError(f"{what}: alpha={alpha} for integers; give an integer")
-        rows = rows * alpha
+        rows = rows * int(alpha)
     out = _as_rows(_ready(input, dtype), dim)
     if out.data_ptr() == input.data_ptr():
         out = out.clone()

@@ -111,6 +111,10 @@ struct look_back_cursors {
   std::uint64_t* end;      // of each child's items; at first their begin
   std::uint64_t tiles;     // of all parents
   std::uint64_t capacity;  // of each child
+  /// Of one parent, where each child begins, and what that counts besides; instead of room and `end`. Or
+  /// null.
+  const std::uint64_t* begins = nullptr;
+  std::uint64_t besides = 0;
 
   static constexpr std::uint64_t own = std::uint64_t{1} << 62, up_to_own = std::uint64_t{2} << 62;
 
@@ -122,6 +126,8 @@ struct look_back_cursors {
     std::uint64_t before;  // tiles of the parent
     std::uint32_t digits;
     bool last;  // tile of the parent
+    const std::uint64_t* begins;
+    std::uint64_t besides;
 
     /// To be called as soon as a count is known.
     ROOST_FN void publish([[maybe_unused]] std::uint32_t d, [[maybe_unused]] std::uint32_t n) const {
@@ -149,6 +155,7 @@ struct look_back_cursors {
         }
       }
       if (before != 0) publish_word(published + d, up_to_own | (sum + n));
+      if (begins != nullptr) return begins[d] - besides + sum;
       const std::uint64_t position = begin + d * capacity + sum;
       if (last && sum + n != 0) end[d] = position + n;  // the last parent may have fewer children
       return position;
@@ -168,7 +175,9 @@ struct look_back_cursors {
             .capacity = capacity,
             .before = tile - first,
             .digits = pass.digits,
-            .last = tile + 1 == last};
+            .last = tile + 1 == last,
+            .begins = begins,
+            .besides = besides};
   }
 };
 

@@ -38,6 +38,17 @@ struct partition_tuning<host> {
   static constexpr std::size_t scattered_bytes_most = ~std::size_t{0};
 };
 
+// Sorting.
+
+template <class Place>
+struct sort_tuning;
+
+template <>
+struct sort_tuning<cuda> {
+  /// From so many pairs on, passes of our own are faster than those of CUB.
+  static constexpr std::size_t one_look_least = std::size_t{1} << 16;
+};
+
 // Regions of tables, and how they are built.
 
 template <class Place>

@@ -143,6 +143,27 @@ struct put_group {
   }
 };
 
+/// Ids by their low bits, which are all that they differ in.
+struct low_bits_at {
+  const std::int64_t* ids;
+  std::uint32_t mask;
+  ROOST_FN grouped_row operator()(std::size_t i) const {
+    return {static_cast<std::uint32_t>(ids[i]) & mask, static_cast<std::uint32_t>(i)};
+  }
+};
+struct id_of_low_bits {
+  grouped_view sorted;
+  const std::int64_t* ids;
+  std::uint32_t mask;
+  ROOST_FN std::int64_t operator()(std::size_t i) const {
+    return (ids[0] & ~std::int64_t{mask}) | std::int64_t{sorted.group(i)};
+  }
+};
+struct row_of_sorted {
+  grouped_view sorted;
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return sorted.row(i); }
+};
+
 /// The first position of each query.
 struct find_positions {
   table_of_ids table;
@@ -165,9 +186,15 @@ struct begin_of_group {
   }
 };
 
-struct position_at {
+struct write_order {
   grouped_view sorted;
-  ROOST_FN std::int64_t operator()(std::size_t i) const { return sorted.row(i); }
+  std::int64_t* order;
+  std::int64_t* inverse;  // or null
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t at = sorted.row(i);
+    order[i] = at;
+    if (inverse != nullptr) inverse[at] = static_cast<std::int64_t>(i);
+  }
 };
 
 inline void check_keys(const char* where, std::size_t n) {
@@ -202,14 +229,21 @@ void group_keys(const Place& place, std::span<const std::int64_t> ids, const dis
   detail::check_keys("roost::group_keys", n);
   array<std::uint32_t, Place> starts(place, result.counts != nullptr ? n : 0);
   place.fill(result.size, 0, sizeof(*result.size));
-  if (n != 0) {
+  const auto number_keys = [&](auto key, auto position) {
+    detail::select(
+        place, n, detail::is_first_of_copies{key},
+        detail::put_group<decltype(key), decltype(position)>{key, position, result, starts.data(), sorted},
+        result.size);
+  };
+  if (n != 0 && bits <= 32) {
+    const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << bits) - 1);
+    const auto in_order = detail::sort_rows(place, n, detail::low_bits_at{ids.data(), mask}, bits);
+    number_keys(detail::id_of_low_bits{in_order.view(), ids.data(), mask},
+                detail::row_of_sorted{in_order.view()});
+  } else if (n != 0) {
     const auto in_order =
         detail::sort_keys(place, detail::as_sequence(ids), detail::numbers_to<std::uint32_t>(n), bits);
-    const auto key = in_order.key();
-    const auto number = in_order.number();
-    using put = detail::put_group<std::remove_const_t<decltype(key)>, std::remove_const_t<decltype(number)>>;
-    detail::select(place, n, detail::is_first_of_copies<std::remove_const_t<decltype(key)>>{key},
-                   put{key, number, result, starts.data(), sorted}, result.size);
+    number_keys(in_order.key(), in_order.number());
   }
   place.for_each(result.limit, detail::finish_distinct{result, n, starts.data()});
 }
@@ -230,15 +264,14 @@ void find_ids(const Place& place, std::span<const std::int64_t> ids, std::span<c
 }
 
 template <class Place, class Id>
-void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, std::int64_t* order,
-               std::int64_t* offsets, std::uint64_t* wrong) {
+void group_ids(const Place& place, std::span<Id> ids, std::size_t groups, const grouped_ids& result) {
   using number = std::remove_const_t<Id>;
   const std::size_t n = ids.size();
   detail::check_ids("roost::group_ids", n, groups);
-  const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), wrong};
+  const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), result.wrong};
   const auto sorted = detail::sort_ids(place, n, group);
-  detail::write_numbers(place, n, detail::position_at{sorted.view()}, order);
-  detail::write_numbers(place, groups + 1, detail::begin_of_group{sorted.view(), n}, offsets);
+  place.for_each(n, detail::write_order{sorted.view(), result.order, result.inverse});
+  detail::write_numbers(place, groups + 1, detail::begin_of_group{sorted.view(), n}, result.offsets);
 }
 
 }  // namespace roost

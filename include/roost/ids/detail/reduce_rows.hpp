@@ -1,12 +1,7 @@
 #pragma once
 
-#include <bit>
-#include <cmath>
-
 #include "roost/embedding/detail/copy_rows.hpp"
-#include "roost/embedding/detail/numbers.hpp"
-#include "roost/ids/detail/sort_ids.hpp"
-#include "roost/ids/reduce_rows.hpp"
+#include "roost/ids/detail/reduce_numbers.hpp"
 
 // Bodies of roost/ids/reduce_rows.hpp. Rows are sorted stably by id: then those of an id are a run. A
 // run is reduced by pieces of 32 rows from its own beginning. The results of a run with several pieces are a
@@ -48,65 +43,12 @@ struct runs_of_groups {
   }
 };
 
-/// Rows that are combined at a time, and how their number of slots shrinks from level to level.
-inline constexpr std::uint32_t rows_of_piece = 32, piece_shift = 5, slot_shift = 4;
-
-/// The type in which numbers are computed.
-template <class Value>
-using sum_type = std::conditional_t<sizeof(Value) == 2, float, Value>;
-
-template <class Sum, class Value>
-ROOST_FN Sum to_sum(Value x) {
-  if constexpr (std::is_same_v<Sum, Value>) {
-    return x;
-  } else {
-    return to_float(x);
-  }
-}
-template <class Value, class Sum>
-ROOST_FN Value from_sum(Sum x) {
-  if constexpr (std::is_same_v<Sum, Value>) {
-    return x;
-  } else {
-    return from_float<Value>(x);
-  }
-}
-
-template <class Sum>
-ROOST_FN Sum combined(row_reduction how, Sum a, Sum b) {
-  using enum row_reduction;
-  if constexpr (std::is_integral_v<Sum>) {
-    using bits = unsigned_of<Sum>;
-    if (how == product) return static_cast<Sum>(static_cast<bits>(a) * static_cast<bits>(b));
-    if (how == least) return smaller(a, b);
-    if (how == greatest) return larger(a, b);
-    return static_cast<Sum>(static_cast<bits>(a) + static_cast<bits>(b));
-  } else {
-    if (how == product) return a * b;
-    if (how == least) return b < a || b != b ? b : a;
-    if (how == greatest) return a < b || b != b ? b : a;
-    return a + b;
-  }
-}
-
-/// sum / n; of integers, rounded down.
-template <class Sum>
-ROOST_FN Sum mean_of(Sum sum, std::uint64_t n) {
-  if constexpr (std::is_integral_v<Sum>) {
-    const auto count = static_cast<std::int64_t>(n);
-    const std::int64_t all = sum, quotient = all / count;
-    return static_cast<Sum>(quotient - (all % count < 0 ? 1 : 0));
-  } else {
-    return sum / static_cast<Sum>(n);
-  }
-}
-
 /// Reduces the pieces that begin in a tile of sorted rows. Source: the type of rows, which above the lowest
 /// level are results of pieces.
 template <int Width, class Source, class Value>
 struct reduce_pieces {
   using Sum = sum_type<Value>;
-  static constexpr int threads = 128, teams_at_once = 6;
+  static constexpr int threads = 128, teams_at_once = 10;
   static constexpr std::uint32_t tile = rows_of_piece;
   static constexpr int at_once = 4;
   template <class Place>
@@ -127,6 +69,7 @@ struct reduce_pieces {
   Sum* results;         // of pieces of runs with several
   Value* out;
   reduction_options options;
+  row_run* long_runs = nullptr;  // of groups with several pieces: written by reduce_numbers; or null
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
@@ -135,11 +78,14 @@ struct reduce_pieces {
     for (std::size_t t = rank / lanes; t < of_team; t += static_cast<std::size_t>(Team::size) / lanes) {
       const range mine = range_of(index * of_team + t);
       if (mine.first >= mine.last) continue;
-      for (std::size_t piece = rank % lanes; piece < width / Width; piece += lanes) reduce(mine, piece);
+      const bool adds = options.how == row_reduction::sum || options.how == row_reduction::mean;
+      for (std::size_t piece = rank % lanes; piece < width / Width; piece += lanes)
+        adds ? reduce<true>(mine, piece) : reduce<false>(mine, piece);
     }
   }
 
- private:
+  // What follows is for the kernel itself, and for reduce_numbers.
+
   /// Sorted rows [first, last), which are whole pieces; and where the run of the first one begins.
   struct range {
     std::size_t first, last, begin;
@@ -195,10 +141,12 @@ struct reduce_pieces {
     return row;
   }
 
+  template <bool Adds>
   ROOST_FN void reduce(const range& r, std::size_t piece) const {
+    const row_reduction how = Adds ? row_reduction::sum : options.how;
     numbers sum{};
-    std::size_t begin = r.begin;  // of the run
-    std::uint32_t count = 0;      // of rows in the sum
+    auto begin = static_cast<std::uint32_t>(r.begin);  // of the run
+    std::uint32_t count = 0;                           // of rows in the sum
     for (std::size_t e = r.first; e < r.last; e += at_once) {
       grouped_row item[at_once + 1];
       numbers row[at_once] = {};
@@ -220,10 +168,10 @@ struct reduce_pieces {
             sum = row[k];
           } else {
             ROOST_UNROLL
-            for (int x = 0; x < Width; ++x) sum.x[x] = combined(options.how, sum.x[x], row[k].x[x]);
+            for (int x = 0; x < Width; ++x) sum.x[x] = combined(how, sum.x[x], row[k].x[x]);
           }
           if (++count == tile || !goes_on) {
-            const std::size_t first = e + k + 1 - count;
+            const auto first = static_cast<std::uint32_t>(e + k + 1) - count;
             if (first == begin && !goes_on) {
               finish(item[k].key, piece, sum, count);
             } else {
@@ -232,17 +180,17 @@ struct reduce_pieces {
             count = 0;
           }
         }
-        if (!goes_on) begin = e + k + 1;
+        if (!goes_on) begin = static_cast<std::uint32_t>(e + k + 1);
       }
     }
   }
 
   /// Keeps the result of a piece for the next level.
-  ROOST_FN void pass_on(std::uint32_t group, std::size_t begin, std::size_t j, std::size_t piece,
+  ROOST_FN void pass_on(std::uint32_t group, std::uint32_t begin, std::uint32_t j, std::size_t piece,
                         const numbers& sum) const {
-    const std::size_t slot = (begin >> slot_shift) + j;
-    if (piece == 0) next[slot] = {group, static_cast<std::uint32_t>(slot)};
-    reinterpret_cast<numbers*>(results + slot * width)[piece] = sum;
+    const std::uint32_t slot = (begin >> slot_shift) + j;
+    if (piece == 0) next[slot] = {group, slot};
+    reinterpret_cast<numbers*>(results + std::size_t{slot} * width)[piece] = sum;
   }
 
   ROOST_FN Sum with_output(Sum output, Sum result) const {
@@ -290,25 +238,39 @@ struct rows_to_reduce {
   std::span<Value> out;
 };
 
+/// Slots of all levels above the lowest, if the rows of an id are n at most.
+inline std::size_t slots_above(std::size_t n) {
+  std::size_t all = 0;
+  for (std::size_t most = n, slots = n; most > rows_of_piece;
+       most = ceil_div<std::size_t>(most, rows_of_piece)) {
+    slots = (slots >> slot_shift) + 1;
+    all += slots;
+  }
+  return all;
+}
+
 /// Reduces rows level by level.
 template <int Width, class Place, class Value>
 void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const reduction_options& options) {
   using Sum = sum_type<Value>;
   const std::size_t groups = all.out.size() / all.width, n = all.n, width = all.width;
+  constexpr bool may_be_single = Width == 1 && !std::is_same_v<Place, host>;
+  const bool single = may_be_single && width == 1;
   array<row_run, Place> known(place, all.ascends && groups > n ? 0 : groups);
-  if (known.size() != 0)
+  const bool by_numbers = single && all.ascends;  // then these note the long runs that are asked for later
+  if (known.size() != 0 && !by_numbers)
     place.for_each(n, write_runs{all.sorted, n, static_cast<std::uint32_t>(groups), known.data()});
-  const runs_of_groups runs{all.sorted, n, known.size() != 0 ? known.data() : nullptr};
+  runs_of_groups runs{all.sorted, n, known.size() != 0 && !by_numbers ? known.data() : nullptr};
   const std::uint32_t lanes = lanes_of_row<Place>(width / Width);
-  array<grouped_row, Place> level_rows, next;
-  array<Sum, Place> level_results, results;
+  const std::size_t slots_of_all = slots_above(n);
+  auto all_rows = filled<grouped_row>(place, slots_of_all, 0xff);
+  array<Sum, Place> all_results(place, slots_of_all * width);
+  grouped_row *level_rows = nullptr, *next = all_rows.data();
+  Sum* results = all_results.data();
   std::uint32_t level = 0;
   const auto run = [&]<class Source>(const Source* of_level, std::size_t n_here, bool more) {
-    const std::size_t slots = more ? (n_here >> slot_shift) + 1 : 0;
-    next = filled<grouped_row>(place, slots, 0xff);
-    results = array<Sum, Place>(place, slots * width);
     using kernel = reduce_pieces<Width, Source, Value>;
-    const kernel reduce{.sorted = level == 0 ? all.sorted : grouped_view(level_rows.data()),
+    const kernel reduce{.sorted = level == 0 ? all.sorted : grouped_view(level_rows),
                         .n = n_here,
                         .level = level,
                         .groups = static_cast<std::uint32_t>(groups),
@@ -316,23 +278,32 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
                         .rows = of_level,
                         .width = width,
                         .lanes = lanes,
-                        .next = next.data(),
-                        .results = results.data(),
+                        .next = more ? next : nullptr,
+                        .results = results,
                         .out = all.out.data(),
-                        .options = options};
+                        .options = options,
+                        .long_runs = by_numbers && level == 0 ? known.data() : nullptr};
+    if constexpr (may_be_single) {
+      if (single) {
+        const reduce_numbers<kernel> numbers{reduce};
+        return place.launch(ceil_div<std::size_t>(n_here, numbers.tile), scratch_bytes_of(numbers), numbers);
+      }
+    }
     const std::size_t tiles = ceil_div<std::size_t>(n_here, kernel::tile);
     place.launch(ceil_div(tiles, kernel::template tiles_of_team<Place>(lanes)), 0, reduce);
   };
-  // The rows of an id are n at most.
   std::size_t here = n, most = n;
   run(all.rows, here, most > rows_of_piece);
+  if (by_numbers && known.size() != 0) runs.known = known.data();
   while (most > rows_of_piece) {
     most = ceil_div<std::size_t>(most, rows_of_piece);
     here = (here >> slot_shift) + 1;
     ++level;
-    level_rows = std::move(next);
-    level_results = std::move(results);
-    run(static_cast<const Sum*>(level_results.data()), here, most > rows_of_piece);
+    const Sum* const level_results = results;
+    level_rows = next;
+    next += here;
+    results += here * width;
+    run(level_results, here, most > rows_of_piece);
   }
 }
 
@@ -360,6 +331,13 @@ void reduce_rows(const Place& place, std::span<Id> ids, std::type_identity_t<std
   }
   detail::check_ids("roost::reduce_rows", n, groups);
   if (n == 0 || width == 0) return;
+  if constexpr (!std::is_same_v<Place, host> && sizeof(Value) >= 4) {
+    const bool least = options.how == row_reduction::least;
+    if (width == 1 && (least || options.how == row_reduction::greatest)) {
+      return least ? detail::reduce_extremes<false>(place, ids, rows.data(), out, options)
+                   : detail::reduce_extremes<true>(place, ids, rows.data(), out, options);
+    }
+  }
   // A single number of at most 4 bytes is sorted with its id.
   const bool with_numbers = width == 1 && sizeof(Value) <= 4;
   const detail::group_at<number> group{ids.data(), static_cast<std::uint32_t>(groups), options.wrong,
@@ -388,7 +366,7 @@ void reduce_grouped_rows(const Place& place, std::span<const grouped_position> s
   detail::reduce_grouped(place,
                          detail::rows_to_reduce<Value>{.sorted = detail::grouped_view(sorted.data()),
                                                        .n = sorted.size(),
-                                                       .ascends = false,
+                                                       .ascends = options.ascending,
                                                        .rows = rows.data(),
                                                        .width = width,
                                                        .out = out},

@@ -26,7 +26,8 @@ ROOST_FN void note_wrong_id(std::uint64_t* wrong, std::uint64_t i) {
 }
 
 /// The id at a position; that of wrong ones is the number of groups. `numbers`: of 4 or 2 bytes, which are
-/// kept in place of the position; or null.
+/// kept in place of the position; or null. This reads, and writes nothing, so that several reads are on their
+/// way at a time; wrong ids are noted where notice() is called.
 template <class Id>
 struct group_at {
   const Id* ids;
@@ -37,11 +38,24 @@ struct group_at {
 
   ROOST_FN grouped_row operator()(std::size_t i) const {
     const auto id = static_cast<std::uint64_t>(std::int64_t{ids[i]});
-    if (id >= groups) note_wrong_id(wrong, i);
     const std::uint32_t group = id < groups ? static_cast<std::uint32_t>(id) : groups;
     if (numbers == nullptr) return {group, static_cast<std::uint32_t>(i)};
     if (short_numbers) return {group, std::uint32_t{static_cast<const std::uint16_t*>(numbers)[i]}};
     return {group, static_cast<const std::uint32_t*>(numbers)[i]};
+  }
+  ROOST_FN void notice(std::uint32_t group, std::size_t i) const {
+    if (group == groups) note_wrong_id(wrong, i);
+  }
+};
+
+/// Calls notice() where a row is read, if there is such a function.
+template <class RowAt>
+struct noticed {
+  RowAt row_at;
+  ROOST_FN grouped_row operator()(std::size_t i) const {
+    const grouped_row mine = row_at(i);
+    if constexpr (requires { row_at.notice(mine.key, i); }) row_at.notice(mine.key, i);
+    return mine;
   }
 };
 
@@ -67,6 +81,10 @@ struct grouped_view {
   }
   ROOST_FN std::uint32_t group(std::size_t i) const { return groups[i * apart]; }
   ROOST_FN std::uint32_t row(std::size_t i) const { return rows[i * apart]; }
+  ROOST_FN grouped_row item(std::size_t i) const {
+    if (apart == 2) return reinterpret_cast<const grouped_row*>(groups)[i];
+    return {groups[i], rows[i]};
+  }
 };
 
 template <class Place>
@@ -80,42 +98,63 @@ std::uint32_t bits_of(const group_at<Id>& group) {
   return static_cast<std::uint32_t>(std::bit_width(group.groups));
 }
 
-/// Sorts ids by their groups. Asynchronous on cuda.
-template <class Place, class Id>
-auto sort_ids(const Place& place, std::size_t n, const group_at<Id>& group) {
-  return sorted_ids<Place>{sort_pairs(place, computed(n, group), bits_of(group))};
+/// Sorts the n rows that row_at(i) returns by their groups, which are below 2^bits, stably. Asynchronous on
+/// cuda.
+template <class Place, class RowAt>
+sorted_ids<Place> sort_rows(const Place& place, std::size_t n, const RowAt& row_at, std::uint32_t bits) {
+  return {sort_pairs(place, computed(n, noticed<RowAt>{row_at}), bits)};
 }
 
-#if defined(ROOST_SORT_BY_CUB) && defined(__CUDACC__)
-/// The same by CUB, which reads each pass once.
+#if defined(__CUDACC__)
 template <>
 struct sorted_ids<cuda> {
-  sorted_keys<std::uint32_t, std::uint32_t, cuda> items;
-  grouped_view view() const { return {items.keys.data(), items.numbers.data()}; }
+  array<grouped_row, cuda> items;
+#if defined(ROOST_SORT_BY_CUB)
+  sorted_keys<std::uint32_t, std::uint32_t, cuda> by_cub;
+  grouped_view view() const {
+    return items.size() != 0 ? grouped_view(items.data())
+                             : grouped_view{by_cub.keys.data(), by_cub.numbers.data()};
+  }
+#else
+  grouped_view view() const { return grouped_view(items.data()); }
+#endif
 };
 
-template <class Id>
-struct write_group {
-  group_at<Id> group;
+template <class RowAt>
+struct write_row {
+  RowAt row_at;
   std::uint32_t* groups;
-  std::uint32_t* rows;  // or null
+  std::uint32_t* rows;
   ROOST_FN void operator()(std::size_t i) const {
-    const grouped_row mine = group(i);
+    const grouped_row mine = noticed<RowAt>{row_at}(i);
     groups[i] = mine.key;
-    if (rows != nullptr) rows[i] = mine.value;
+    rows[i] = mine.value;
   }
 };
 
-template <class Id>
-auto sort_ids(const cuda& place, std::size_t n, const group_at<Id>& group) {
-  if (n == 0) return sorted_ids<cuda>();
-  const bool has_rows = group.numbers != nullptr && !group.short_numbers;
-  array<std::uint32_t, cuda> groups(place, n), rows(place, has_rows ? 0 : n);
-  place.for_each(n, write_group<Id>{group, groups.data(), rows.data()});
-  const auto* const numbers = has_rows ? static_cast<const std::uint32_t*>(group.numbers) : rows.data();
-  return sorted_ids<cuda>{sort_keys(place, as_sequence(std::as_const(groups)),
-                                    sequence<const std::uint32_t*>{numbers, n}, larger(1u, bits_of(group)))};
+template <class RowAt>
+sorted_ids<cuda> sort_rows(const cuda& place, std::size_t n, const RowAt& row_at, std::uint32_t bits) {
+  sorted_ids<cuda> sorted;
+  if (n == 0) return sorted;
+  bits = larger(1u, bits);
+#if defined(ROOST_SORT_BY_CUB)
+  if (n < sort_tuning<cuda>::one_look_least) {
+    array<std::uint32_t, cuda> groups(place, n), rows(place, n);
+    place.for_each(n, write_row<RowAt>{row_at, groups.data(), rows.data()});
+    sorted.by_cub =
+        sort_keys(place, as_sequence(std::as_const(groups)), as_sequence(std::as_const(rows)), bits);
+    return sorted;
+  }
+#endif
+  sorted.items = sort_in_one_look(place, computed(n, row_at), bits);
+  return sorted;
 }
 #endif
+
+/// Sorts ids by their groups.
+template <class Place, class Id>
+auto sort_ids(const Place& place, std::size_t n, const group_at<Id>& group) {
+  return sort_rows(place, n, group, bits_of(group));
+}
 
 }  // namespace roost::detail
