@@ -63,7 +63,8 @@ struct moments {
   friend ROOST_FN moments operator+(const moments& a, const moments& b) {
     if (a.n == 0 || b.n == 0) return a.n == 0 ? b : a;
     const double n = a.n + b.n, share = b.n / n, apart = b.mean - a.mean;
-    return {n, a.mean + apart * share, a.squares + b.squares + apart * apart * share * a.n};
+    return {n, a.mean + detail::rounded_product(apart, share),
+            a.squares + b.squares + detail::rounded_product(apart * apart * share, a.n)};
   }
 };
 
@@ -77,11 +78,11 @@ struct comoments {
     if (a.n == 0 || b.n == 0) return a.n == 0 ? b : a;
     const double n = a.n + b.n, share = b.n / n, dx = b.x - a.x, dy = b.y - a.y;
     return {n,
-            a.x + dx * share,
-            a.y + dy * share,
-            a.x_squares + b.x_squares + dx * dx * share * a.n,
-            a.y_squares + b.y_squares + dy * dy * share * a.n,
-            a.products + b.products + dx * dy * share * a.n};
+            a.x + detail::rounded_product(dx, share),
+            a.y + detail::rounded_product(dy, share),
+            a.x_squares + b.x_squares + detail::rounded_product(dx * dx * share, a.n),
+            a.y_squares + b.y_squares + detail::rounded_product(dy * dy * share, a.n),
+            a.products + b.products + detail::rounded_product(dx * dy * share, a.n)};
   }
 };
 

@@ -59,7 +59,7 @@ struct place_of_quantile {
   std::uint64_t low;
   double part;
   ROOST_FN place_of_quantile(double q, std::uint64_t n) {
-    const double at = q * static_cast<double>(n - 1);
+    const double at = detail::rounded_product(q, static_cast<double>(n - 1));
     low = detail::smaller(static_cast<std::uint64_t>(at), n - 1);
     part = low + 1 == n ? 0 : at - static_cast<double>(low);
   }
@@ -68,8 +68,9 @@ struct place_of_quantile {
 ROOST_FN double between(double a, double b, double part) {
   const double apart = b - a;
   if (a == b || part == 0) return a;
-  if (!(apart - apart == 0)) return a * (1 - part) + b * part;  // too far apart, or infinite
-  return part < 0.5 ? a + apart * part : b - apart * (1 - part);
+  if (!(apart - apart == 0))  // too far apart, or infinite
+    return detail::rounded_product(a, 1 - part) + detail::rounded_product(b, part);
+  return part < 0.5 ? a + detail::rounded_product(apart, part) : b - detail::rounded_product(apart, 1 - part);
 }
 
 struct divide {

@@ -339,7 +339,7 @@ def same(on, found, wanted):
         found, wanted = np.ma.filled(found.astype("f8"), np.nan), np.ma.filled(wanted.astype("f8"), np.nan)
     else:
         found = on.back(found)
-        wanted = np.ma.filled(wanted, np.nan) if wanted.dtype.kind == "f" else wanted.data
+        wanted = np.ma.filled(wanted, np.nan) if wanted.dtype.kind == "f" else np.ma.getdata(wanted)
     assert (
         found.dtype == wanted.dtype
         and found.tobytes() == wanted.tobytes()

@@ -126,8 +126,8 @@ struct merge_moments {
     if (a.count == 0) return b;
     if (b.count == 0) return a;
     const double n = a.count + b.count, apart = b.mean - a.mean;
-    return {n, a.mean + apart * (b.count / n),
-            a.squares + b.squares + apart * apart * (a.count * b.count / n)};
+    return {n, a.mean + detail::rounded_product(apart, b.count / n),
+            a.squares + b.squares + detail::rounded_product(apart * apart, a.count * b.count / n)};
   }
 };
 

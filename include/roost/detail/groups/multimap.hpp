@@ -159,19 +159,12 @@ struct expand_tiles {
   std::uint64_t total;
   Put put;
 
-  /// A list that has elements in this tile.
-  struct part {
-    std::uint32_t list, start;  // after that of the first element; its first element here
-  };
   struct pieces {
-    std::uint64_t* edge;    // the lists of the first element and of the last
-    std::uint32_t* starts;  // a bit for each element that is the first one of a part
-    std::uint32_t* before;  // such bits before each word
-    part* lists;
+    std::uint64_t* edge;   // the lists of the first element and of the last
+    std::uint32_t* start;  // of lists edge[0] to edge[1], if few: their first elements in this tile
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile / 32),
-            memory.take<std::uint32_t>(tile / 32), memory.take<part>(tile)};
+    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
   }
 
   template <class Team>
@@ -193,32 +186,14 @@ struct expand_tiles {
       }
     } else if (high - low <= tile) {
       const auto count = static_cast<std::uint32_t>(high - low);
-      const auto start_of = [&](std::uint32_t l) {
-        return l == 0 ? 0 : static_cast<std::uint32_t>(offsets[low + l] - first);
-      };
-      const auto part_of = [&](std::uint32_t i) {  // bits up to that of element i
-        return parts.before[i / 32] + count_bits(parts.starts[i / 32] & ((2u << i % 32) - 1)) - 1;
-      };
-      fill_words(team, parts.starts, tile / 32, 0);
-      team.sync();
       for_each_of(team, count, [&](std::uint32_t l) {
-        const std::uint32_t start = start_of(l);
-        if (offsets[low + l + 1] > first + start) team.fetch_or(parts.starts[start / 32], 1u << start % 32);
-      });
-      team.sync();
-      for_each_of(team, tile / 32, [&](std::uint32_t w) { parts.before[w] = count_bits(parts.starts[w]); });
-      team.sync();
-      team.exclusive_scan(parts.before, parts.before, tile / 32);
-      team.sync();
-      for_each_of(team, count, [&](std::uint32_t l) {
-        const std::uint32_t start = start_of(l);
-        if (offsets[low + l + 1] > first + start) parts.lists[part_of(start)] = {l, start};
+        parts.start[l] = l == 0 ? 0 : static_cast<std::uint32_t>(offsets[low + l] - first);
       });
       const std::uint64_t skipped = first - offsets[low];  // of the first list
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
-        const part mine = parts.lists[part_of(i)];
-        call(first + i, low + mine.list, i - mine.start + (mine.list == 0 ? skipped : 0));
+        const std::uint32_t l = last_at_or_before(0u, count, parts.start, i);
+        call(first + i, low + l, i - parts.start[l] + (l == 0 ? skipped : 0));
       });
     } else {
       for_each_of(team, n, [&](std::uint32_t i) {

@@ -136,6 +136,22 @@ ROOST_FN constexpr T ceil_div(T a, T b) {
   return (a + b - 1) / b;
 }
 
+/// a * b as it is rounded: compilers do not make a fused multiply-add of it, which would give other bits on
+/// one place than on another.
+ROOST_FN double rounded_product(double a, double b) {
+#if ROOST_ON_DEVICE
+  return __dmul_rn(a, b);
+#else
+  double result = a * b;
+#if defined(__x86_64__) && defined(__GNUC__)
+  asm("" : "+x"(result));
+#elif defined(__aarch64__) && defined(__GNUC__)
+  asm("" : "+w"(result));
+#endif
+  return result;
+#endif
+}
+
 /// How many bits of a word are set.
 template <std::unsigned_integral Word>
 ROOST_FN std::uint32_t count_bits(Word word) {
