@@ -38,8 +38,8 @@ struct asof_options {
 ///
 /// Keys: of one type, compared by their bytes. Times: of one type, integers of up to 8 bytes, float or double
 /// without NaN (invalid_argument otherwise); in any order. If the right times are in order, or on a
-/// host those of each key, they are not sorted; left times never are. `Row`: an unsigned integer type that can
-/// number the right rows (invalid_argument otherwise). Both sides together have at most 2^32 - 2 rows.
+/// host those of each key, they are not sorted; left times never are. `Row`: an unsigned integer type that
+/// can number the right rows (invalid_argument otherwise). Both sides together have at most 2^32 - 2 rows.
 ///
 /// Costs grouping all rows of both sides by key, and a search for each left row that begins where the last
 /// one ended. Synchronises. Throws invalid_argument, out_of_memory, build_error, device_error.
