@@ -46,7 +46,7 @@ from ._functions import distinct
 from ._group_rows import RANKS, GroupRows
 from ._keys.arrow import ArrowKind
 from ._keys.columns import Column, bitmap_of, decimal_of, is_quick_column, scale_of, take_column
-from ._keys.packing import columns_of, encode_columns
+from ._keys.packing import encode_columns
 from ._keys.strings import StringKeys, Texts, listed
 from ._keys.words import keys_of
 from ._options import check_rows, flag, integer, whole_number
@@ -400,11 +400,12 @@ class GroupBy:
         state = {"_frame": self._frame, "_given": self._given, "_skipna": self._skipna, "_drops": self._drops}
         return _again, (keys, kept, state | {"_columns": self._columns, "_alone": self._alone})
 
-    def _keys_at(self, groups):
-        """The keys of some groups, for pickle."""
+    def _keys_at(self, groups, for_pickle=True):
+        """The keys of some groups."""
         (keys, made), library, frames = self._read_keys(), self._library, self._kind.frames
         if not self._of_texts:
-            return self._kind.pickled(self._kind.rows(keys, library.of_numpy(groups), library), library)
+            keys = self._kind.rows(keys, library.of_numpy(groups), library)
+            return (self._kind.pickled if for_pickle else self._kind.result)(keys, library)
         if frames is None:
             return made[groups] if isinstance(made, np.ndarray) else take_rows(made, groups)
         return frames.frame(made.names, [frames.take(column, groups) for column in made.columns])
@@ -1047,11 +1048,18 @@ class GroupBy:
             raise TypeError(
                 f"roost.GroupBy.{how}: keys {where} have only results by key; copy keys and values to the CPU"
             )
+        return self._grouped_rows(NUMPY)
+
+    def _grouped_rows(self, library):
         if "rows" not in self._known:
-            dtype, place = INT32 if self._n < 2**31 else INT64, NUMPY.place()
-            numbers = NUMPY.column(np.arange(self._n, dtype=dtype))
-            rows, offsets = self._groups.outermost(place, numbers, NUMBERS[dtype], None, self._n, False)
-            self._known["rows"] = GroupRows(NUMPY.adopt(rows, dtype), NUMPY.adopt(offsets, INT64))
+            dtype = INT32 if self._n < 2**31 else INT64
+            numbers = library.column(library.of_numpy(np.arange(self._n, dtype=dtype)))
+            rows, offsets = self._groups.outermost(
+                library.place(), numbers, NUMBERS[dtype], None, self._n, False
+            )
+            self._known["rows"] = GroupRows(
+                library.to_numpy(library.adopt(rows, dtype)), library.to_numpy(library.adopt(offsets, INT64))
+            )
         return self._known["rows"]
 
     def _python_keys(self):
@@ -1272,27 +1280,31 @@ class GroupBy:
         return values or self._columns
 
     def _regrouped(self, column, name, taken, what):
-        """The rows by their keys and another column, of the type of `taken`, the values of column `name`."""
-        frame, chosen = self._frame, self._chosen
+        """The rows that have a key by it and another column, of the type of `taken`, the values of `name`."""
+        keys = self._keys_at(self._grouped_rows(self._home("resample")).groups(), for_pickle=False)
+        frame = self._frame
         if frame is None:
             if isinstance(column, np.ndarray) and self._library.has(column.dtype):
                 column = self._library.of_numpy(column)
-            given = [*chosen] if columns_of(chosen, what)[1] == "tuple" else [chosen]
-            keys = (*given, column)
+            keys = (*keys, column) if isinstance(keys, tuple) else (keys, column)
         else:
             frames, given = self._kind.frames, taken.given_column()
             is_here = frames_of_column(given) is frames
             made = frames.result(column, None, given if is_here else None, taken.zone)
             made = frames.cast(made, given) if is_here else made
             name = name if is_here and given is not name else "window"
-            names, columns = (
-                (chosen.names, chosen.columns) if type(chosen) is Selected else frames.columns(chosen)
-            )
+            names, columns = frames.columns(keys)
             if name in names:
                 raise ValueError(f"{what}: {name!r} is the name of a key; rename one")
             keys = Selected(frames, [*names, name], [*columns, made])
-        again = GroupBy(encode_columns(keys, what, drops=self._drops), frame, self._skipna)
-        vars(again).update(_drops=self._drops, _chosen=keys, _columns=self._columns, _alone=self._alone)
+        again = GroupBy(encode_columns(keys, what), frame, self._skipna)
+        vars(again).update(
+            _kept=self._kept,
+            _given=self._given,
+            _drops=self._drops,
+            _columns=self._columns,
+            _alone=self._alone,
+        )
         return again
 
     def _taken(self, values, how, keeps=True):
@@ -1655,7 +1667,7 @@ def group_by(keys, by=None, *, dropna=False, skipna=None):
     check_rows(encoded.n, INT64, what)
     skips = encoded.kind.frames is Pandas if skipna is None else flag(skipna, what, "skipna")
     made = GroupBy(encoded, None if encoded.kind.frames is None else keys, skips)
-    made._drops, made._chosen = dropna, chosen
+    made._drops = dropna
     return made
 
 

@@ -354,7 +354,7 @@ def resampled(groups, every, on, origin, closed, label):
     for name, side in (("closed", closed), ("label", label)):
         if side not in ("left", "right"):
             raise ValueError(f"{what}: {name}={side!r}; give 'left' or 'right'")
-    home, taken = groups._home("resample"), groups._taken(on, "on", False)
+    home, taken = groups._home("resample"), groups._taken(on, "on")
     times, _, dtype = groups._times(taken, what)
     if dtype.kind == "f":
         raise TypeError(f"{what}: times of type {dtype}; give whole numbers, dates or durations")

@@ -3,6 +3,7 @@ pandas and polars; and all of what is in the order of time on every library and 
 
 import datetime
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -188,6 +189,12 @@ def test_resample_of_arrays_and_columns():
         (1, 10, 12),
         (2, 0, 3),
     ]
+    changed = keys.copy()
+    g = roost.group_by(changed)
+    copy = pickle.loads(pickle.dumps(g))
+    changed[:] = 9
+    for one in (g.resample(5, on=times), copy.resample(5, on=times)):
+        assert [sorted(k.tolist()) for k in one.keys] == [sorted(k.tolist()) for k in made.keys]
     made = roost.group_by((keys, keys > 1)).resample(5, on=times)
     assert len(made) == 3 and len(made.keys) == 3
     frame = frame_of(300, 4)
