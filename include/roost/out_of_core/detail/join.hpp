@@ -77,7 +77,7 @@ struct one_row {
   ROOST_FN Row row() const { return number; }
 };
 template <class Item>
-struct row_of_item {
+struct one_row_of {
   const Item* items;
   ROOST_FN auto operator()(std::size_t i) const { return one_row<decltype(items[i].value)>{items[i].value}; }
 };
@@ -331,7 +331,7 @@ class out_of_core_join {
           array<bool, Device> answers(mine.device(), items.size());
           keys->contains(mine.device(), keys_of_items(items), answers);
           const auto there = select_values(mine.device(), items.size(), is_value<bool>{answers.data(), true},
-                                           row_of_item{items.data()});
+                                           one_row_of{items.data()});
           return mine.store(there.data(), there.size());
         });
   }
