@@ -181,8 +181,8 @@ def merge_asof(
     direction : "backward", "forward" or "nearest"
         Which row of `right` a row of `left` gets: the last one at or before its time, the first one at or
         after it, or the nearer of these two; if both are equally far, the one before, as in pandas. (Polars
-        takes the one after.) Of several rows with the chosen time, it gets the last one in the order of
-        `right` if that time is not after its own, and else the first one.
+        takes the one after.) Of several rows with the chosen time, it gets the first one in the order of
+        `right` with "forward", or if that time is after its own, and else the last one.
     tolerance : number or duration
         The greatest distance of the two times: a number for numbers; for others a `datetime.timedelta`, what
         pandas and numpy have for it, or a text such as "5m" or "1h30m". By default any distance.
@@ -364,7 +364,6 @@ def interval_join(
             (b.words, _column(r_times, library, what)),
             kind,
             closed,
-            True,
         )
     except MemoryError as error:
         lacking = str(error).partition(": ")[2].partition("; ")[0] or "no memory"

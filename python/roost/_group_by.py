@@ -50,7 +50,7 @@ from ._keys.packing import encode_columns
 from ._keys.strings import StringKeys, Texts, listed
 from ._keys.words import keys_of
 from ._options import check_rows, flag, integer, whole_number
-from ._rolling import Order, differences, like_values, resampled, rolling_of, wide_values
+from ._rolling import Order, differences, like_sums, like_values, resampled, rolling_of, wide_values
 from ._times import as_numbers, distance_in, numbers_there
 
 _SUMS = {"b": INT64, "i": INT64, "u": UINT64}  # the types of sums, by kind
@@ -594,13 +594,7 @@ class GroupBy:
                 sums = _whole([lists.running_sums(digits, there) for digits in _digits(array, scale)])
                 found, _ = _of_whole(sums, taken, there, "cumsum")
                 return self._of_rows(found, there, given, nullable, scale)
-            given_type = taken.given
-            found = order.running(taken, "sum", what)
-            if given_type.kind == "f":
-                with np.errstate(over="ignore"):  # as that of `sum`
-                    found = library.convert(found, given_type)
-            elif given_type.kind == "b":
-                found = library.view(found, INT64)
+            found = like_sums(order.running(taken, "sum", what), taken, library)
             if library is not NUMPY:
                 return self._of_library(library, found, there, given)
             return self._of_rows(found, there, given, nullable)
@@ -689,9 +683,9 @@ class GroupBy:
             The length of the windows: whole numbers for whole numbers; for dates, instants and durations a
             `datetime.timedelta` or what pandas and numpy have for it, or a text such as "5m" or "1h30m".
         on : name of a column, or array
-            The times, without nulls, in any order.
+            The times, without nulls, in any order: whole numbers, dates, instants or durations.
         origin : time, or None
-            Where one of the windows begins: by default at 0, which is 1970-01-01 for dates and instants (in
+            Where one of the windows begins, with a zone if the times have one: by default at 0, which is 1970-01-01 for dates and instants (in
             UTC, if they have a zone).
         closed : "left" or "right"
             Which end of its span a window includes.
@@ -1224,7 +1218,10 @@ class GroupBy:
         def make(given):
             taken = self._taken(given, name)
             found, there, library = order.running(taken, how, what), taken.there, order.library
-            found = found if how == "product" else like_values(found, there, taken, library)
+            if how == "product":
+                found = like_sums(found, taken, library)
+            else:
+                found = like_values(found, there, taken, library)
             if library is not NUMPY:
                 return self._of_library(library, found, there, given)
             return self._of_rows(found, there, given, taken.nullable)
@@ -1290,8 +1287,9 @@ class GroupBy:
         else:
             frames, given = self._kind.frames, taken.given_column()
             is_here = frames_of_column(given) is frames
-            made = frames.result(column, None, given if is_here else None, taken.zone)
-            made = frames.cast(made, given) if is_here else made
+            like = given if is_here and not _has_categories(given) else None  # no window may be one of them
+            made = frames.result(column, None, like, taken.zone)
+            made = made if like is None else frames.cast(made, like)
             name = name if is_here and given is not name else "window"
             names, columns = frames.columns(keys)
             if name in names:
@@ -1669,6 +1667,12 @@ def group_by(keys, by=None, *, dropna=False, skipna=None):
     made = GroupBy(encoded, None if encoded.kind.frames is None else keys, skips)
     made._drops = dropna
     return made
+
+
+def _has_categories(column):
+    """Whether a column of a frame has values of a list: categories, or a dictionary."""
+    kind = str(getattr(column, "type", None) or column.dtype).lower()
+    return kind.startswith(("categor", "enum", "dictionary"))
 
 
 def _again(keys, kept, state):

@@ -19,7 +19,7 @@ def wide_values(taken, what, library=NUMPY):
         raise TypeError(f"{what}: values that are no numbers, dates or durations; convert them")
     taken.number()
     kind = taken.dtype.kind
-    wide = FLOAT64 if kind == "f" else UINT64 if kind in "ub" else INT64
+    wide = FLOAT64 if kind == "f" else UINT64 if kind == "u" else INT64
     if library is NUMPY:
         return np.array(taken.library.to_numpy(taken.array), wide), NUMBERS[wide]
     return library.convert(taken.array, wide), NUMBERS[wide]
@@ -38,12 +38,20 @@ def without_nulls(values, there, how, library=NUMPY):
 
 def like_values(found, there, taken, library=NUMPY):
     """Numbers as values of the type that was given: a date or duration, or a shorter number."""
-    found = library.convert(found, taken.dtype)
+    found = library.convert(found, taken.given if taken.given.kind == "f" else taken.dtype)
     if not taken.plain():
         found = found.view(taken.given)
         if there is not None:
             found[~there] = "NaT"
     return found
+
+
+def like_sums(found, taken, library):
+    """Sums or products of each row in the type of those of groups."""
+    if taken.given.kind != "f":
+        return found
+    with np.errstate(over="ignore"):  # as that of `sum`
+        return library.convert(found, taken.given)
 
 
 class Order:
@@ -309,8 +317,8 @@ def rolling_of(groups, window, on, min_periods, center, closed):
                 f"{what}: window={shown(window)} without `on`; give a number of rows, or on= times"
             )
         rows = integer(window, what, "window")
-        if rows < 1:
-            raise ValueError(f"{what}: window={rows}; give 1 or more")
+        if not 1 <= rows < 2**63:
+            raise ValueError(f"{what}: window={rows}; give 1 or more, and less than 2^63")
         order = groups._order(what)
         last = (rows - 1) // 2 if center else 0
         first, last = last - rows + (closed not in ("left", "both")), last - (closed in ("left", "neither"))
@@ -320,7 +328,7 @@ def rolling_of(groups, window, on, min_periods, center, closed):
         width, rows = distance_in(window, dtype, what, "window"), 1
         if not width:
             raise ValueError(f"{what}: window={shown(window)}; give more than 0")
-        before, after = width, width - width
+        before, after = width, type(width)(0)
         if center and dtype.kind == "f":
             before = after = width / 2
         elif center:  # distances d < width / 2 at an open end, and d <= width / 2 at a closed one
@@ -361,6 +369,12 @@ def resampled(groups, every, on, origin, closed, label):
     width = distance_in(every, dtype, what, "every")
     if not 0 < width < 2**63:
         raise ValueError(f"{what}: every={shown(every)}; give more than 0, and less than 2^63 of {dtype}")
+    if dtype.kind == "M" and origin is not None:
+        if (getattr(origin, "tzinfo", None) is None) != (taken.zone is None):
+            raise TypeError(
+                f"{what}: origin={shown(origin)}, and times {'with' if taken.zone else 'without'} a zone; give "
+                "both with a zone, or both without"
+            )
     zero = 0 if origin is None else number_of(origin, dtype, what, "origin")
     found = _spans(times, dtype, zero, width, closed == "right", label == "right", what)
     if dtype.kind == "u":

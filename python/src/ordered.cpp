@@ -117,7 +117,7 @@ nb::object asof_join_rows(const call_place<Place>& at, const nb::tuple& left, co
 /// The rows of the pairs; `times`: of the left side those where intervals begin, and where they end.
 template <class Place>
 nb::tuple interval_join_rows(const call_place<Place>& at, const nb::tuple& left, const nb::tuple& right,
-                             const char* type, const char* closed, bool wide) {
+                             const char* type, const char* closed) {
   const auto column_of = [](const nb::tuple& of, std::size_t i) { return nb::cast<column>(of[i]); };
   const column left_keys = column_of(left, 0), right_keys = column_of(right, 0);
   const auto ends = value_of<window_closed>(closed);
@@ -127,10 +127,10 @@ nb::tuple interval_join_rows(const call_place<Place>& at, const nb::tuple& left,
     return with_keys(left_keys, [&]<class Key>(Key) {
       const auto a = span_of<Key>(left_keys), b = span_of<Key>(right_keys);
       auto rows = without_gil(at, [&](const Place& place) {
-        return interval_join(place, a, intervals{from, to}, b, times, ends);
+        return interval_join<std::uint64_t>(place, a, intervals{from, to}, b, times, ends);
       });
-      const nb::object left_rows = rows_to_python(at, std::move(rows.left), wide);
-      return nb::make_tuple(left_rows, rows_to_python(at, std::move(rows.right), wide));
+      const nb::object left_rows = to_python_as<std::int64_t>(at, std::move(rows.left));
+      return nb::make_tuple(left_rows, to_python_as<std::int64_t>(at, std::move(rows.right)));
     });
   });
 }

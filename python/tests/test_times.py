@@ -422,3 +422,52 @@ def test_joins_on(on, n, m, keys):
 
 def test_libraries():
     assert LIBRARIES
+
+
+def test_windows_of_categories():
+    """No window need be one of them."""
+    days = pd.to_datetime(["2020-01-01 05:00", "2020-01-02 07:00", "2020-01-01 09:00"])
+    for times, every, wanted in (([30, 10, 31], 7, [7, 28]), (days, "1d", list(days.floor("D")[:2]))):
+        frame = pd.DataFrame({"k": [1, 1, 1], "t": pd.Categorical(times)})
+        made = roost.group_by(frame, "k").resample(every, on="t").agg(n="count").sort_values("t")
+        assert made["t"].tolist() == wanted and made["n"].sum() == 3
+    table = pa.table({"k": [1, 1], "t": pa.array([30, 10]).dictionary_encode()})
+    assert roost.group_by(table, "k").resample(7, on="t").keys["t"].to_pylist() == [28, 7]
+
+
+def test_origins_have_zones_as_times():
+    free = pd.to_datetime(["2020-06-01 12:00"])
+    for times, origin in ((free.tz_localize("Europe/Berlin"), free[0]), (free, free[0].tz_localize("UTC"))):
+        g = roost.group_by(pd.DataFrame({"k": [1], "t": times}), "k")
+        with pytest.raises(TypeError, match="give both with a zone, or both without"):
+            g.resample("1d", on="t", origin=origin)
+    zoned = pd.DataFrame({"k": [1], "t": free.tz_localize("Europe/Berlin")})
+    midnight = pd.Timestamp("2020-06-01", tz="Europe/Berlin")
+    assert roost.group_by(zoned, "k").resample("1d", on="t", origin=midnight).keys["t"][0] == midnight
+
+
+def test_spreads_of_infinite_values():
+    g = roost.group_by(np.zeros(3, int))
+    for values in ([1, np.inf, 2], [np.inf, 1, 2], [1, 2, np.inf], [1, 2, -np.inf]):
+        for how in ("var", "std"):
+            assert np.isnan(getattr(g.rolling(3), how)(np.array(values, float))[-1])
+
+
+def test_types_of_running_results():
+    g = roost.group_by(np.zeros(3, int))
+    for dtype in ("?", "u1", "i2", "f2", "f4", "f8"):
+        x = np.array([1, 0, 1], dtype)
+        assert g.cumsum(x).dtype == g.sum(x).dtype and g.cumprod(x).dtype == g.product(x).dtype
+        for how in ("min", "max"):
+            wanted = getattr(g, how)(x).dtype
+            assert getattr(g, "cum" + how)(x).dtype == getattr(g.rolling(1), how)(x).dtype == wanted
+    assert g.rolling(2).sum(np.array([True, True, False])).dtype == np.int64
+    assert g.rolling(np.inf, on=np.array([1.0, 2, 3])).sum(np.ones(3)).tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="less than 2\^63"):
+        g.rolling(2**64)
+
+
+def test_many_pairs_of_intervals_are_refused():
+    zeros = np.zeros(200_000, int)
+    with pytest.raises(MemoryError, match="roost.interval_join: 40000000000 matches of 16 bytes"):
+        roost.interval_join(zeros, zeros, on=zeros, between=(zeros, zeros + 1))

@@ -112,8 +112,8 @@ array<std::uint32_t, Place> nth_of_windows(const Place& place, const grouped_row
 struct moments {
   double count = 0, mean = 0, squares = 0;
 
-  /// Those of one value.
-  ROOST_FN static moments of(double value) { return {1, value, 0}; }
+  /// Those of one value. An infinite one has no distance from a mean: then the variance is NaN.
+  ROOST_FN static moments of(double value) { return {1, value, value - value}; }
   /// Divided by count - ddof; NaN if there are too few values.
   ROOST_FN double variance(double ddof = 1) const {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
