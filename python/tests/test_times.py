@@ -432,7 +432,7 @@ def test_windows_of_categories():
         made = roost.group_by(frame, "k").resample(every, on="t").agg(n="count").sort_values("t")
         assert made["t"].tolist() == wanted and made["n"].sum() == 3
     table = pa.table({"k": [1, 1], "t": pa.array([30, 10]).dictionary_encode()})
-    assert roost.group_by(table, "k").resample(7, on="t").keys["t"].to_pylist() == [28, 7]
+    assert sorted(roost.group_by(table, "k").resample(7, on="t").keys["t"].to_pylist()) == [7, 28]
 
 
 def test_origins_have_zones_as_times():
@@ -463,7 +463,7 @@ def test_types_of_running_results():
             assert getattr(g, "cum" + how)(x).dtype == getattr(g.rolling(1), how)(x).dtype == wanted
     assert g.rolling(2).sum(np.array([True, True, False])).dtype == np.int64
     assert g.rolling(np.inf, on=np.array([1.0, 2, 3])).sum(np.ones(3)).tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="less than 2\^63"):
+    with pytest.raises(ValueError, match="less than 2.63"):
         g.rolling(2**64)
 
 
