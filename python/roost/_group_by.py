@@ -685,8 +685,8 @@ class GroupBy:
         on : name of a column, or array
             The times, without nulls, in any order: whole numbers, dates, instants or durations.
         origin : time, or None
-            Where one of the windows begins, with a zone if the times have one: by default at 0, which is 1970-01-01 for dates and instants (in
-            UTC, if they have a zone).
+            Where one of the windows begins, with a zone if the times have one: by default at 0, which is
+            1970-01-01 for dates and instants (in UTC, if they have a zone).
         closed : "left" or "right"
             Which end of its span a window includes.
         label : "left" or "right"

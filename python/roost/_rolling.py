@@ -372,8 +372,8 @@ def resampled(groups, every, on, origin, closed, label):
     if dtype.kind == "M" and origin is not None:
         if (getattr(origin, "tzinfo", None) is None) != (taken.zone is None):
             raise TypeError(
-                f"{what}: origin={shown(origin)}, and times {'with' if taken.zone else 'without'} a zone; give "
-                "both with a zone, or both without"
+                f"{what}: origin={shown(origin)}, and times {'with' if taken.zone else 'without'} a zone; "
+                "give both with a zone, or both without"
             )
     zero = 0 if origin is None else number_of(origin, dtype, what, "origin")
     found = _spans(times, dtype, zero, width, closed == "right", label == "right", what)

@@ -469,5 +469,5 @@ def test_types_of_running_results():
 
 def test_many_pairs_of_intervals_are_refused():
     zeros = np.zeros(200_000, int)
-    with pytest.raises(MemoryError, match="roost.interval_join: no memory for 40000000000 matches of 16 bytes"):
+    with pytest.raises(MemoryError, match="join: no memory for 40000000000 matches of 16 bytes"):
         roost.interval_join(zeros, zeros, on=zeros, between=(zeros, zeros + 1))
