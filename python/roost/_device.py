@@ -423,7 +423,7 @@ def options(*, device=None, limit=None, progress=False, spill=None, host_limit=N
     NotImplementedError
         There is no such GPU, or no module for GPUs; not for auto.
     OSError
-        No file can be made in the folder; in a call also: the disk is full, or what was read has changed.
+        In a call: no file can be made in the folder, the disk is full, or what was read has changed.
     TypeError, ValueError
         Other devices; a limit that is no number of bytes, or less than the least; host_limit without spill.
 

@@ -60,11 +60,11 @@ _OF_ANY = ("count", "first", "last")
 _OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
-_BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank")  # are compared
+_BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank", "top_k")  # are compared
 # They take the same values.
 _LIKE = {"shift": "first", "ffill": "first", "bfill": "first", "rank": "min", "cumsum": "sum"}
 _LIKE |= {"cumprod": "product", "cummin": "min", "cummax": "max", "diff": "min", "pct_change": "product"}
-_LIKE |= {"rolling": "mean", "on": "min"}
+_LIKE |= {"rolling": "mean", "on": "min", "top_k": "min"}
 _OF_COLUMN = ("min", "max", "mode")  # values of the column, in its type
 _PAIRS = ("corr", "cov")
 _ADVICE = "convert them, or pass one dimension of numbers"
@@ -845,7 +845,7 @@ class GroupBy:
         """
         what = "roost.GroupBy.top_k"
         k = whole_number(k, what, "k")
-        taken = self._taken(by, "rank")
+        taken = self._taken(by, "top_k")
         taken.skip_nans()
         taken.number()
         array = taken.library.to_numpy(taken.array)
