@@ -60,7 +60,8 @@ _OF_ANY = ("count", "first", "last")
 _OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
-_BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank", "top_k")  # are compared
+# Values are compared.
+_BY_ORDER = ("min", "max", "mode", "median", "quantile", "nlargest", "nsmallest", "rank", "top_k")
 # They take the same values.
 _LIKE = {"shift": "first", "ffill": "first", "bfill": "first", "rank": "min", "cumsum": "sum"}
 _LIKE |= {"cumprod": "product", "cummin": "min", "cummax": "max", "diff": "min", "pct_change": "product"}
