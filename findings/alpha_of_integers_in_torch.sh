@@ -1,7 +1,8 @@
 #!/bin/bash
 # torch 2.11.0: index_add and addmm of integers truncate a fractional alpha; add, sub and addr refuse it.
 # Guess: "For integral input tensors, argument alpha must not be a floating point number.", as add raises.
-# Seen: index_add with alpha=0.5 adds nothing, and with 2.5 twice the source, without a warning; so does addmm.
+# Seen: index_add with alpha=0.5 adds nothing, and with 2.5 twice the source, without a warning; so does
+# addmm.
 set -e
 folder=$(mktemp -d) && trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/env"

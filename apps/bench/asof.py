@@ -2,9 +2,9 @@
 
     python apps/bench/asof.py [--threads 2] [--runs 5] [--workloads q1,q6]
 
-DuckDB and polars are measured if Python has them. All join frames of polars or Arrow in memory, and begin with
-frames that are in no order of keys; polars sorts both by time first, if they are not, as it must. The programs
-take turns; the least time of all runs is printed, and all must find the same rows.
+DuckDB and polars are measured if Python has them. All join frames of polars or Arrow in memory, and begin
+with frames that are in no order of keys; polars sorts both by time first, if they are not, as it must. The
+programs take turns; the least time of all runs is printed, and all must find the same rows.
 """
 
 import argparse

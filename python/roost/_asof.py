@@ -237,7 +237,7 @@ def merge_asof(
             raise TypeError(f"{what}: arrays of keys without times; give left_on and right_on")
         times, names = (left_on, right_on), ("left_on", "right_on")
     else:
-        (left_names, left_columns), (right_names, right_columns) = all = (
+        (left_names, left_columns), (right_names, right_columns) = both = (
             frames.columns(left),
             frames.columns(right),
         )
@@ -268,7 +268,7 @@ def merge_asof(
         return rows
     once = _same_names(by, sides) | ({names[1]} if names[0] == names[1] else set())
     every = Rows(np.arange(len(left)), True)
-    return _paired(left, right, all, once, (every, Rows(rows)), suffixes, what)
+    return _paired(left, right, both, once, (every, Rows(rows)), suffixes, what)
 
 
 def interval_join(
@@ -343,7 +343,7 @@ def interval_join(
         a, b = _keys_of_arrays(left, right, given, nulls_equal, what)
         begins, ends, times = *between, on
     else:
-        all = (_, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)
+        both = (_, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)
         names = *between, on
         begins, ends = (
             columns_named(left, [name], what, "between", left_columns).columns[0] for name in between
@@ -371,4 +371,4 @@ def interval_join(
     rows = tuple(library.adopt(each, INT64) for each in rows)
     if frames is None:
         return rows
-    return _paired(left, right, all, _same_names(by, sides), tuple(map(Rows, rows)), suffixes, what)
+    return _paired(left, right, both, _same_names(by, sides), tuple(map(Rows, rows)), suffixes, what)

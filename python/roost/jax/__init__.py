@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import _host
+from .._options import integer
 
 __all__ = ["index_add", "segment_sum", "unique"]
 
@@ -171,6 +172,7 @@ def unique(x, size, *, fill_value=0, sorted=False):
     what = "roost.jax.unique()"
     _expect_targets(what)
     x = _ids(x, what, "x")
+    size, fill_value = integer(size, what, "size"), integer(fill_value, what, "fill_value")
     limits = jnp.iinfo(x.dtype)
     if not 0 <= size < 2**31 or x.shape[0] >= 2**31 or not limits.min <= fill_value <= limits.max:
         raise ValueError(

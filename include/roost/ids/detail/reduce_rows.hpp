@@ -257,7 +257,7 @@ void reduce_levels(const Place& place, const rows_to_reduce<Value>& all, const r
   constexpr bool may_be_single = Width == 1 && !std::is_same_v<Place, host>;
   const bool single = may_be_single && width == 1;
   array<row_run, Place> known(place, all.ascends && groups > n ? 0 : groups);
-  const bool by_numbers = single && all.ascends;  // then these note the long runs that are asked for later
+  const bool by_numbers = single && all.ascends;  // reduce_numbers writes the long runs to `known`
   if (known.size() != 0 && !by_numbers)
     place.for_each(n, write_runs{all.sorted, n, static_cast<std::uint32_t>(groups), known.data()});
   runs_of_groups runs{all.sorted, n, known.size() != 0 && !by_numbers ? known.data() : nullptr};

@@ -67,9 +67,6 @@ struct values_of_rows {
   ROOST_FN auto operator()(std::uint64_t group, std::uint64_t e) const {
     return values[rows[order(offsets, group, e)]];
   }
-  /// Element i of all groups.
-  ROOST_FN bool has_all() const { return !order.backwards; }
-  ROOST_FN auto of_all(std::uint64_t i) const { return values[rows[i]]; }
 };
 
 /// The combined values of the blocks of a level: what is written at their last elements.
@@ -136,35 +133,6 @@ struct scan_tile {
     return static_cast<std::uint32_t>(e + e / block_size);
   }
 
-  /// Reads n elements of `count` blocks, several at a time if they need not know their groups.
-  template <class Team>
-  ROOST_FN void read(const Team& team, const tile& mine, std::uint64_t begin, std::uint32_t n,
-                     std::uint32_t count) const {
-    const auto keep = [&](std::uint32_t e, const T& value) {
-      mine.values[padded(e)] = value;
-      if (scan.elements != nullptr) scan.elements[begin + e] = value;
-    };
-    if constexpr (requires { scan.source.of_all(begin); }) {
-      if (scan.source.has_all()) {
-        constexpr std::uint32_t at_once = 4;
-        for (auto e = static_cast<std::uint32_t>(team.rank()); e < n; e += at_once * Team::size) {
-          T values[at_once];
-          ROOST_UNROLL
-          for (std::uint32_t i = 0; i < at_once; ++i)
-            values[i] = scan.source.of_all(begin + smaller(e + i * Team::size, n - 1));
-          ROOST_UNROLL
-          for (std::uint32_t i = 0; i < at_once; ++i)
-            if (e + i * Team::size < n) keep(e + i * Team::size, values[i]);
-        }
-        return;
-      }
-    }
-    for_each_of(team, n, [&](std::uint32_t e) {
-      const std::uint64_t group = mine.group[last_at_or_before(0u, count, mine.begins, begin + e)];
-      keep(e, scan.source(group, begin + e - scan.offsets[group]));
-    });
-  }
-
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const tile mine = scratch_of(*this, memory);
@@ -179,7 +147,12 @@ struct scan_tile {
     team.sync();
     const std::uint64_t begin = mine.begins[0];
     const auto n = static_cast<std::uint32_t>(mine.begins[count] - begin);
-    read(team, mine, begin, n, count);
+    for_each_of(team, n, [&](std::uint32_t e) {
+      const std::uint64_t group = mine.group[last_at_or_before(0u, count, mine.begins, begin + e)];
+      const T value = scan.source(group, begin + e - scan.offsets[group]);
+      mine.values[padded(e)] = value;
+      if (scan.elements != nullptr) scan.elements[begin + e] = value;
+    });
     team.sync();
     for_each_of(team, count, [&](std::uint32_t b) {
       const auto low = static_cast<std::uint32_t>(mine.begins[b] - begin),

@@ -532,7 +532,8 @@ template <class Device, class Keys>
 bool repeats_little(const out_of_core<Device>& place, const Keys& keys) {
   const std::size_t sample = std::bit_floor(smaller(keys.size(), std::size_t{1} << 18));
   if (sample == 0) return true;
-  const auto piece = static_cast<double>(place.limits().device_bytes / place.limits().streams / 128);
+  constexpr std::size_t row_bytes = 128;  // about what a row takes while it is grouped
+  const auto piece = static_cast<double>(place.limits().device_bytes / place.limits().streams / row_bytes);
   return static_cast<double>(count_copies(place.cpu(), alone{keys}, static_cast<std::uint32_t>(sample))) <
          static_cast<double>(sample) * static_cast<double>(sample) / (2 * piece);
 }

@@ -309,9 +309,7 @@ class out_of_core_join {
     array<Row, Device> left(mine.device(), pairs.size()), right(mine.device(), pairs.size());
     pairs.retrieve_pairs(mine.device(), left, right);
     const auto of_rows =
-        array_of(mine.device(), pairs.size(),
-                 pair_of_rows<std::remove_const_t<std::remove_pointer_t<decltype(items.data())>>, Row>{
-                     items.data(), left.data(), right.data()});
+        array_of(mine.device(), pairs.size(), pair_of_rows{items.data(), left.data(), right.data()});
     return mine.store(of_rows.data(), of_rows.size());
   }
 

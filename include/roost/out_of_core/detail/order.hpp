@@ -75,6 +75,7 @@ class items_by_row {
     constexpr std::size_t sort_bytes = sizeof(Item) + 4 * sizeof(pair<std::uint64_t, std::uint32_t>);
     const auto workers = call_.all();
     workers.share();
+    // Half of a worker's room, so that there are blocks for all of them sooner.
     const std::size_t room = workers.first().room() / (workers.size() == 1 ? 1 : 2);
     std::vector<block> blocks;
     const auto fits = [&](const block& of) {

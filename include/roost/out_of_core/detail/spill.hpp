@@ -30,9 +30,12 @@ class spill_file {
   void write(const std::byte* source, std::uint64_t at, std::size_t bytes) const {
     for (ssize_t n; bytes != 0; source += n, at += static_cast<std::uint64_t>(n), bytes -= size_of(n)) {
       n = ::pwrite(file_.get(), source, bytes, static_cast<off_t>(at));
-      if (n < 0 && errno == EINTR) n = 0;
-      if (n < 0)
+      if (n == 0) errno = ENOSPC;
+      if (n < 0 && errno == EINTR) {
+        n = 0;
+      } else if (n <= 0) {
         refuse("cannot be written", "make room, or give another folder or more memory for waiting rows");
+      }
     }
   }
   void read(std::byte* target, std::uint64_t at, std::size_t bytes) const {
