@@ -8,27 +8,27 @@
 namespace roost::detail {
 
 /// Finds the right row of a left one.
-template <class Time, class Row, class Sides>
+template <class Time, class Row>
 struct find_asof {
   using kind = order_word<Time>;
   using word = typename kind::word;
 
-  Sides all;
+  two_sides_view<word> all;
   asof_options<Time> options;
   put_result<Row> put;
   std::uint64_t last = 0;  // where the last search ended
 
   /// The right row at a position, if its time is near enough to t.
   ROOST_FN Row near_row(std::uint64_t at, word t) const {
-    const word other = all.time(at);
+    const word other = all.items.word(at);
     return kind::between(larger(other, t), smaller(other, t)) <= options.tolerance
-               ? static_cast<Row>(row_of(all.rows[at]))
+               ? static_cast<Row>(all.items.row(at))
                : no_row<Row>;
   }
 
   ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t group) {
     const std::uint64_t first = all.offsets[group], end = all.begins_of_left[group];
-    const word t = all.time(i);
+    const word t = all.items.word(i);
     last = all.near(group, i, last);
     constexpr std::uint64_t none = ~std::uint64_t{0};
     std::uint64_t before = none, after = none;
@@ -42,7 +42,7 @@ struct find_asof {
     }
     std::uint64_t found = before;
     if (before == none ||
-        (after != none && kind::between(all.time(after), t) < kind::between(t, all.time(before))))
+        (after != none && kind::between(all.items.word(after), t) < kind::between(t, all.items.word(before))))
       found = after;
     put(j, found == none ? no_row<Row> : near_row(found, t));
   }
@@ -74,9 +74,8 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
       detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
   }
   const auto all = detail::group_two_sides(place, left, right, where);
-  using view = decltype(all.view);
   auto results = detail::results_by_row<Row>(place, all.left_rows.span(), n, [&](const auto& put) {
-    all.for_each_left(place, detail::find_asof<time, Row, view>{all.view, options, put});
+    all.for_each_left(place, detail::find_asof<time, Row>{all.view(), options, put});
   });
   place.synchronize();
   return results;

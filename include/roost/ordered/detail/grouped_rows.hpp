@@ -11,61 +11,55 @@
 
 namespace roost::detail {
 
-/// A row, and the word that orders it.
+/// Items by position, with the words of their rows.
 template <class Word>
-struct __attribute__((packed, aligned(4))) ordered_row {
-  std::uint32_t row;
-  Word word;
+struct ordered_items {
+  const std::uint64_t* packed;
+  const ordered_row* separate;  // of words of 8 bytes, if items are not packed
+  packed_form form;
+  std::uint64_t least;
+  ROOST_FN bool is_packed() const { return sizeof(Word) < 8 || packed != nullptr; }
+  ROOST_FN std::uint32_t row(std::uint64_t i) const {
+    return is_packed() ? form.row(packed[i]) : separate[i].row;
+  }
+  ROOST_FN Word word(std::uint64_t i) const {
+    return static_cast<Word>(least + (is_packed() ? form.word(packed[i]) : separate[i].word));
+  }
 };
-/// What a place moves into groups: a GPU moves rows alone, and gathers their words afterwards.
-template <class Word, class Place>
-using grouped_item = std::conditional_t<std::is_same_v<Place, host>, ordered_row<Word>, std::uint32_t>;
 
-template <class Word>
-ROOST_FN std::uint32_t row_of(const ordered_row<Word>& item) {
-  return item.row;
-}
-ROOST_FN std::uint32_t row_of(std::uint32_t item) { return item; }
-
-/// Rows in groups, on a host with their words.
+/// Rows in groups, with their words.
 template <class Word, class Place>
 struct ordered_groups {
-  array<grouped_item<Word, Place>, Place> rows;
-  array<std::uint64_t, Place> offsets;
+  array<std::uint64_t, Place> packed{};
+  array<ordered_row, Place> separate{};
+  array<std::uint64_t, Place> offsets{};
+  packed_form form{};
+  std::uint64_t least = 0;
+  ordered_items<Word> items() const { return {packed.data(), separate.data(), form, least}; }
 };
 
-/// The key of row order[i], or of row i if `order` is null, with the item of this row.
-template <class Key, class Word, class Item>
-struct keys_with_ordered_rows {
+/// The key and the item of each row: of those in `order`, if it is not null, and then of the rows from
+/// `ordered` on.
+template <class Key, class Word, class Form, bool Ordered>
+struct keys_with_items {
   Key key;
   Word word;
-  const std::uint32_t* order;
-  std::size_t ordered;  // rows in `order`; the others follow
-  std::size_t count;
-  std::size_t size() const { return count; }
-  ROOST_FN auto operator[](std::size_t i) const { return (*this)(i); }
+  Form form;
+  std::uint64_t least;
+  const typename Form::item* order;
+  std::size_t ordered;
   ROOST_FN auto operator()(std::size_t i) const {
-    const auto row = order != nullptr && i < ordered ? order[i] : static_cast<std::uint32_t>(i);
-    if constexpr (std::is_same_v<Item, std::uint32_t>) {
-      return pair_of(key(row), row);
-    } else {
-      return pair_of(key(row), Item{row, word(row)});
-    }
+    const auto item = [&] {
+      if (Ordered && i < ordered) return order[i];
+      return form(static_cast<std::uint32_t>(i), word(i) - least);
+    }();
+    return pair_of(key(Ordered ? form.row(item) : i), item);
   }
 };
 
 inline void check_row_count(std::size_t n, const char* where) {
   if (n >= ~std::uint32_t{0}) raise<invalid_argument>({where, ": ", n, " rows; the most are 2^32 - 2"});
 }
-
-/// The words of ordered rows, by position. Rows from `ordered` on do not count.
-template <class Word>
-struct word_of_item {
-  const ordered_row<Word>* rows;
-  std::size_t ordered;
-  ROOST_FN bool counts(std::uint64_t i) const { return rows[i].row < ordered; }
-  ROOST_FN Word operator()(std::uint64_t i) const { return rows[i].word; }
-};
 
 /// The words of rows of groups, by position.
 template <class Word>
@@ -74,94 +68,112 @@ struct word_of_row {
   const std::uint32_t* rows;
   ROOST_FN auto operator()(std::uint64_t i) const { return word(rows[i]); }
 };
-template <class Word>
-struct word_at {
-  const Word* words;
-  ROOST_FN bool counts(std::uint64_t) const { return true; }
-  ROOST_FN Word operator()(std::uint64_t i) const { return words[i]; }
-};
 
-/// Marks that a row that counts comes after one with a greater word in its group.
-template <class Word>
+/// Marks that descends(i) is true for some position that does not begin a group.
+template <class Descends>
 struct note_descent {
-  Word word;
+  Descends descends;
   std::uint32_t* seen;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t, std::uint64_t k) const {
-    if (k == 0 || !word.counts(i)) return;
-    if (word(i) < word(i - 1) && peek(*seen) == 0) fetch_or(*seen, 1u);
+    if (k != 0 && descends(i) && peek(*seen) == 0) fetch_or(*seen, 1u);
   }
 };
 
-/// Whether some do, among n rows. Synchronises.
-template <class Place, class Word>
-bool descends(const Place& place, std::span<const std::uint64_t> offsets, std::size_t n, const Word& word) {
+/// Whether it is, among n positions. Synchronises.
+template <class Place, class Descends>
+bool some_descend(const Place& place, std::span<const std::uint64_t> offsets, std::size_t n,
+                  const Descends& descends) {
   if (n == 0) return false;
   auto seen = zeros<std::uint32_t>(place, 1);
-  expand(place, offsets.data(), offsets.size() - 1, n, note_descent<Word>{word, seen.data()});
+  expand(place, offsets.data(), offsets.size() - 1, n, note_descent<Descends>{descends, seen.data()});
   return read_one(place, seen.data()) != 0;
 }
 
-/// Sorts the rows of a group below `ordered` by their words, on the host.
 template <class Word>
-struct sort_group {
-  ordered_row<Word>* rows;
-  const std::uint64_t* offsets;
-  std::size_t ordered;
-  void operator()(const serial_team&, std::size_t group, std::byte*) const {
-    using item = ordered_row<Word>;
-    item* const first = rows + offsets[group];
-    item* const end = std::partition_point(first, rows + offsets[group + 1],
-                                           [&](const item& i) { return i.row < ordered; });
-    std::sort(first, end, [](const item& a, const item& b) {
-      const Word x = a.word, y = b.word;
-      return x < y || (x == y && a.row < b.row);
-    });
+struct words_descend {
+  const Word* words;
+  ROOST_FN bool operator()(std::uint64_t i) const { return words[i] < words[i - 1]; }
+};
+template <class Form>
+struct items_descend {
+  const typename Form::item* items;
+  Form form;
+  std::size_t ordered;  // rows from here on do not count
+  bool operator()(std::uint64_t i) const {
+    return form(items[i], items[i - 1]) && form.row(items[i]) < ordered;
   }
 };
+
+/// Sorts the items of the rows of a group below `ordered`, on the host.
+template <class Form>
+struct sort_group {
+  typename Form::item* items;
+  const std::uint64_t* offsets;
+  Form form;
+  std::size_t ordered;
+  void operator()(const serial_team&, std::size_t group, std::byte*) const {
+    const auto first = items + offsets[group];
+    std::sort(first,
+              std::partition_point(first, items + offsets[group + 1],
+                                   [&](const auto& item) { return form.row(item) < ordered; }),
+              form);
+  }
+};
+
+/// See group_in_order. Moves the items of groups, and their offsets.
+template <class Place, class Key, class Word, class Form>
+void group_items(const Place& place, std::size_t n, const Key& key, std::size_t ordered, const Word& word,
+                 const order_facts& facts, const Form& form, const char* where,
+                 array<typename Form::item, Place>& items, array<std::uint64_t, Place>& offsets) {
+  const auto run = [&](const auto& source) {
+    auto all = group(place, source, 0, where);
+    items = std::move(all.values);
+    offsets = std::move(all.offsets);
+  };
+  const bool sorted = facts.descends == 0;
+  if (sorted || std::is_same_v<Place, host>)
+    run(computed(n, keys_with_items<Key, Word, Form, false>{key, word, form, facts.least, nullptr, 0}));
+  if (sorted) return;
+  if constexpr (std::is_same_v<Place, host>) {
+    if (!some_descend(place, offsets.span(), n, items_descend<Form>{items.data(), form, ordered})) return;
+    // A third of the time of sorting all rows. One thread sorts a group: none may be most of the work.
+    std::uint64_t most = 0;
+    for (std::size_t g = 0; g + 1 < offsets.size(); ++g)
+      most = larger(most, offsets.data()[g + 1] - offsets.data()[g]);
+    if (most <= larger<std::uint64_t>(sorted_at_once, n / 16)) {
+      place.launch(offsets.size() - 1, 0, sort_group<Form>{items.data(), offsets.data(), form, ordered});
+      return;
+    }
+    items = {};
+  }
+  const auto order = items_in_order(place, ordered, word, facts, form);
+  const auto source = array_of(  // since a grouping reads keys several times
+      place, n, keys_with_items<Key, Word, Form, true>{key, word, form, facts.least, order.data(), ordered});
+  run(as_sequence(source));
+}
 
 /// The rows 0 to n - 1 by key(row). In each group the rows below `ordered` come first, in ascending order of
 /// word(row), equal ones in the order of the rows; then the others in their order. Rows are sorted only if
 /// they are not in order; on a host only if they are neither in their groups. Synchronises.
 template <class Place, class Key, class Word>
 auto group_in_order(const Place& place, std::size_t n, const Key& key, std::size_t ordered, const Word& word,
-                    const char* where) {
+                    const order_facts& facts, const char* where) {
   using word_type = decltype(word(n));
-  using item = grouped_item<word_type, Place>;
-  check_row_count(n, where);
   ordered_groups<word_type, Place> result;
-  keys_with_ordered_rows<Key, Word, item> source{key, word, nullptr, ordered, n};
-  const auto take = [&](auto&& all) {
-    result.rows = std::move(all.values);
-    result.offsets = std::move(all.offsets);
-  };
   if (n == 0) {
     result.offsets = zeros(place, 1);
     return result;
   }
-  const bool sorted = ordered < 2 || place.sum(ordered - 1, descends_at<Word>{word}) == 0;
-  if constexpr (!std::is_same_v<Place, host>) {
-    if (sorted) {  // a source without an order is read faster
-      take(group(place, zip_checked(computed(n, key), numbers_to<std::uint32_t>(n), where), 0, where));
-      return result;
-    }
-  } else {
-    take(group(place, source, 0, where));
-    if (sorted) return result;
-    const auto offsets = result.offsets.span();
-    if (!descends(place, offsets, n, word_of_item<word_type>{result.rows.data(), ordered})) return result;
-    // A third of the time of sorting all rows. One thread sorts a group: none may be most of the work.
-    std::uint64_t most = 0;
-    for (std::size_t g = 0; g + 1 < offsets.size(); ++g) most = larger(most, offsets[g + 1] - offsets[g]);
-    if (most <= larger<std::uint64_t>(sorted_at_once, n / 16)) {
-      place.launch(offsets.size() - 1, 0, sort_group<word_type>{result.rows.data(), offsets.data(), ordered});
-      return result;
-    }
+  result.least = facts.least;
+  result.form = {static_cast<std::uint32_t>(std::bit_width(n - 1))};
+  const auto run = [&](const auto& form, auto& items) {
+    group_items(place, n, key, ordered, word, facts, form, where, items, result.offsets);
+  };
+  if (sizeof(word_type) < 8 || std::bit_width(facts.greatest - facts.least) + result.form.row_bits <= 64) {
+    run(result.form, result.packed);
+  } else if constexpr (sizeof(word_type) == 8) {
+    run(separate_form(), result.separate);
   }
-  result = {};
-  const auto order = rows_in_order(place, ordered, word);
-  source.order = order.data();
-  const auto items = array_of(place, n, source);  // since a grouping reads keys several times
-  take(group(place, as_sequence(items), 0, where));
   return result;
 }
 
@@ -171,10 +183,10 @@ void for_each_grouped(const Place& place, const grouped_rows<Place>& all, const 
   if (all.size() != 0) expand(place, all.offsets().data(), all.group_count(), all.size(), put);
 }
 
-template <class Item>
+template <class Items>
 struct row_of_ordered {
-  const Item* rows;
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return row_of(rows[i]); }
+  Items items;
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return items.row(i); }
 };
 
 inline void check_value_count(std::size_t values, std::size_t rows, const char* where) {
@@ -190,8 +202,7 @@ auto times_in_order(const Place& place, const grouped_rows<Place>& all, const Ti
   refuse_nan(place, times, where);
   using word = order_word_at<Times>;
   auto words = array_of(place, all.size(), word_of_row<word>{word{times}, all.rows().data()});
-  using at = word_at<typename word::kind::word>;
-  if (descends(place, all.offsets(), all.size(), at{words.data()})) {
+  if (some_descend(place, all.offsets(), all.size(), words_descend{words.data()})) {
     raise<invalid_argument>({where,
                              ": rows that are not in the order of these times in their groups; group "
                              "them by roost::group_rows(place, keys, times)"});
@@ -344,14 +355,21 @@ grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& b
         {where, ": ", all.size(), " keys but ", numbers.size(), " numbers to order them by; give one a key"});
   }
   detail::refuse_nan(place, numbers, where);
+  detail::check_row_count(all.size(), where);
   const detail::order_word_at<detail::sequence_of<By>> word{numbers, order == row_order::descending};
-  auto groups = detail::group_in_order(place, all.size(), detail::element<detail::sequence_of<Keys>>{all},
-                                       all.size(), word, where);
+  const std::size_t n = all.size();
+  const auto facts = detail::order_facts_of(place, n, n, word);
+  if (facts.descends == 0) return group_rows(place, keys);
+  const detail::element<detail::sequence_of<Keys>> key{all};
   if constexpr (std::is_same_v<Place, host>) {
-    auto rows = detail::array_of(place, all.size(), detail::row_of_ordered{groups.rows.data()});
-    return {std::move(rows), std::move(groups.offsets), all.size()};
+    auto groups = detail::group_in_order(place, n, key, n, word, facts, where);
+    auto rows = detail::array_of(place, n, detail::row_of_ordered{groups.items()});
+    return {std::move(rows), std::move(groups.offsets), n};
   } else {
-    return {std::move(groups.rows), std::move(groups.offsets), all.size()};
+    array<std::uint32_t, Place> rows;
+    array<std::uint64_t, Place> offsets;
+    detail::group_items(place, n, key, n, word, facts, detail::row_form(), where, rows, offsets);
+    return {std::move(rows), std::move(offsets), n};
   }
 }
 

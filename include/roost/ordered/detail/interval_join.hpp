@@ -8,35 +8,35 @@
 namespace roost::detail {
 
 /// For each left row, the position of its first match, and how many there are.
-template <class To, class Sides>
+template <class To>
 struct find_interval {
   using kind = order_word<element_of<To>>;
   using word = typename kind::word;
   To to;
   bool left, right;  // whether these ends are included
-  Sides sides;
+  two_sides_view<word> sides;
   std::uint64_t* firsts;
   std::uint64_t* counts;
   std::uint64_t first = 0, end = 0;  // where the last searches ended
 
   ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t group) {
     const std::uint64_t row = sides.left_rows[j];
-    first = sides.search(group, sides.time(i), !left, sides.near(group, i, first));
+    first = sides.search(group, sides.items.word(i), !left, sides.near(group, i, first));
     end = sides.search(group, kind::of(to[row]), right, sides.near(group, i, end));
     firsts[row] = first;
     counts[row] = end > first ? end - first : 0;
   }
 };
 
-template <class Row, class Item>
+template <class Row, class Items>
 struct write_interval_match {
-  const Item* rows;
+  Items items;
   const std::uint64_t* firsts;
   Row* left;
   Row* right;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t row, std::uint64_t k) const {
     left[i] = static_cast<Row>(row);
-    right[i] = static_cast<Row>(row_of(rows[firsts[row] + k]));
+    right[i] = static_cast<Row>(items.row(firsts[row] + k));
   }
 };
 
@@ -68,16 +68,16 @@ joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_k
   const auto all = detail::group_two_sides(place, left, right, where);
   array<std::uint64_t, Place> firsts(place, n), offsets = detail::zeros(place, n + 1);
   const bool both = closed == window_closed::both;
-  using find = detail::find_interval<detail::sequence_as_of<time, To>, decltype(all.view)>;
+  using find = detail::find_interval<detail::sequence_as_of<time, To>>;
   all.for_each_left(
       place, find{ends.values, both || closed == window_closed::left, both || closed == window_closed::right,
-                  all.view, firsts.data(), offsets.data()});
+                  all.view(), firsts.data(), offsets.data()});
   place.exclusive_scan(offsets.data(), offsets.data(), n + 1);
   const std::uint64_t total = detail::read_one(place, offsets.data() + n);
   auto [left_rows, right_rows] = detail::room_for_matches<Row, Row>(place, total, where);
-  detail::expand(place, offsets.data(), n, total,
-                 detail::write_interval_match<Row, typename decltype(all)::item>{
-                     all.view.rows, firsts.data(), left_rows.data(), right_rows.data()});
+  detail::expand(
+      place, offsets.data(), n, total,
+      detail::write_interval_match{all.groups.items(), firsts.data(), left_rows.data(), right_rows.data()});
   place.synchronize();
   return {std::move(left_rows), std::move(right_rows)};
 }

@@ -84,27 +84,84 @@ void refuse_nan(const Place& place, const Sequence& values, const char* where) {
   }
 }
 
-template <class Word>
-struct descends_at {
-  Word word;
-  ROOST_FN bool operator()(std::size_t i) const { return word(i + 1) < word(i); }
+/// What decides how rows are ordered: the least and the greatest word, and whether one of the first rows is
+/// less than the row before it.
+struct order_facts {
+  std::uint64_t least = ~std::uint64_t{0}, greatest = 0, descends = 0;
 };
 
-/// Each call notes every word in steps of `apart`.
+/// A team notes those of consecutive rows.
 template <class Word>
-struct note_range {
+struct note_order {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t rows = 1 << 13;
   Word word;
-  std::size_t n, apart;
-  std::uint64_t* range;  // the least word, and the greatest
-  ROOST_FN void operator()(std::size_t first) const {
-    std::uint64_t least = word(first), greatest = least;
-    for (std::size_t i = first + apart; i < n; i += apart) {
-      least = smaller<std::uint64_t>(least, word(i));
-      greatest = larger<std::uint64_t>(greatest, word(i));
-    }
-    fetch_min(range[0], least);
-    fetch_max(range[1], greatest);
+  std::size_t n, ordered;
+  order_facts* seen;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const std::size_t first = index * rows;
+    order_facts mine;
+    for_each_of(team, static_cast<std::uint32_t>(smaller<std::size_t>(rows, n - first)),
+                [&](std::uint32_t k) {
+                  const std::uint64_t here = word(first + k);
+                  mine.least = smaller(mine.least, here);
+                  mine.greatest = larger(mine.greatest, here);
+                  if (first + k + 1 < ordered && word(first + k + 1) < here) mine.descends = 1;
+                });
+    if (mine.least < peek(seen->least)) fetch_min(seen->least, mine.least);
+    if (mine.greatest > peek(seen->greatest)) fetch_max(seen->greatest, mine.greatest);
+    if (mine.descends != 0 && peek(seen->descends) == 0) fetch_max(seen->descends, std::uint64_t{1});
   }
+};
+
+/// Of the words of n rows; only the first `ordered` may descend. Synchronises.
+template <class Place, class Word>
+order_facts order_facts_of(const Place& place, std::size_t n, std::size_t ordered, const Word& word) {
+  order_facts facts;
+  array<order_facts, Place> seen(place, 1);
+  place.copy_from_host(seen.data(), &facts, sizeof(facts));
+  using kernel = note_order<Word>;
+  place.launch(ceil_div<std::size_t>(n, kernel::rows), 0, kernel{word, n, ordered, seen.data()});
+  place.copy_to_host(&facts, seen.data(), sizeof(facts));
+  return facts;
+}
+
+// Forms of an item: a row, and the word that orders it less the least word.
+
+/// Both in one number, if they have room there.
+struct packed_form {
+  using item = std::uint64_t;
+  std::uint32_t row_bits = 0;
+  ROOST_FN item operator()(std::uint32_t row, std::uint64_t word) const { return word << row_bits | row; }
+  ROOST_FN std::uint32_t row(item i) const {
+    return static_cast<std::uint32_t>(i & ((std::uint64_t{1} << row_bits) - 1));
+  }
+  ROOST_FN std::uint64_t word(item i) const { return i >> row_bits; }
+  bool operator()(item a, item b) const { return a < b; }
+};
+
+struct __attribute__((packed, aligned(4))) ordered_row {
+  std::uint32_t row;
+  std::uint64_t word;
+};
+struct separate_form {
+  using item = ordered_row;
+  ROOST_FN item operator()(std::uint32_t row, std::uint64_t word) const { return {row, word}; }
+  ROOST_FN std::uint32_t row(const item& i) const { return i.row; }
+  ROOST_FN std::uint64_t word(const item& i) const { return i.word; }
+  bool operator()(const item& a, const item& b) const {
+    const std::uint64_t x = a.word, y = b.word;
+    return x < y || (x == y && a.row < b.row);
+  }
+};
+
+/// For a GPU, where nobody needs the words.
+struct row_form {
+  using item = std::uint32_t;
+  ROOST_FN item operator()(std::uint32_t row, std::uint64_t) const { return row; }
+  ROOST_FN std::uint32_t row(item i) const { return i; }
 };
 
 /// Pairs of a word less `least`, and its row.
@@ -119,30 +176,26 @@ struct words_and_rows {
   }
 };
 
-template <class Item>
-struct row_of_item {
-  const Item* items;
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return items[i].value; }
+template <class Sorted, class Form>
+struct item_of_sorted {
+  const Sorted* sorted;
+  Form form;
+  ROOST_FN auto operator()(std::size_t i) const { return form(sorted[i].value, sorted[i].key); }
 };
 
-/// The rows 0 to n - 1 in ascending order of word(row), stably. Synchronises.
-template <class Place, class Word>
-array<std::uint32_t, Place> rows_in_order(const Place& place, std::size_t n, const Word& word) {
-  array<std::uint64_t, Place> range(place, 2);
-  const std::uint64_t none[] = {~std::uint64_t{0}, 0};
-  place.copy_from_host(range.data(), none, sizeof(none));
-  const std::size_t apart = ceil_div<std::size_t>(n, 16);
-  place.for_each(apart, note_range<Word>{word, n, apart, range.data()});
-  std::uint64_t seen[2];
-  place.copy_to_host(seen, range.data(), sizeof(seen));
-  const auto bits = static_cast<std::uint32_t>(std::bit_width(seen[1] - seen[0]));
+/// The items of rows 0 to n - 1 in ascending order of their words, stably. Synchronises.
+template <class Place, class Word, class Form>
+auto items_in_order(const Place& place, std::size_t n, const Word& word, const order_facts& facts,
+                    const Form& form) {
+  const auto bits = static_cast<std::uint32_t>(std::bit_width(facts.greatest - facts.least));
   const auto sorted = [&]<class Key>(Key) {
-    const auto all = sort_pairs(place, words_and_rows<Key, Word>{word, seen[0], n}, bits);
-    return array_of(place, n, row_of_item<std::remove_cvref_t<decltype(*all.items())>>{all.items()});
+    const auto all = sort_pairs(place, words_and_rows<Key, Word>{word, facts.least, n}, bits);
+    auto items = array_of(
+        place, n, item_of_sorted<std::remove_cvref_t<decltype(*all.items())>, Form>{all.items(), form});
+    place.synchronize();
+    return items;
   };
-  auto rows = bits <= 32 ? sorted(std::uint32_t()) : sorted(std::uint64_t());
-  place.synchronize();
-  return rows;
+  return bits <= 32 ? sorted(std::uint32_t()) : sorted(std::uint64_t());
 }
 
 }  // namespace roost::detail

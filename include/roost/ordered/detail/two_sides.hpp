@@ -34,14 +34,14 @@ struct of_both {
 };
 
 /// Where the left rows of a group begin, and how many there are.
-template <class Item>
+template <class Items>
 struct begin_of_left {
-  const Item* rows;
+  Items items;
   const std::uint64_t* offsets;
   std::uint64_t rights;
   ROOST_FN std::uint64_t operator()(std::size_t group) const {
     return lower_bound(offsets[group], offsets[group + 1],
-                       [&](std::uint64_t i) { return row_of(rows[i]) < rights; });
+                       [&](std::uint64_t i) { return items.row(i) < rights; });
   }
 };
 struct left_rows_of_group {
@@ -52,26 +52,19 @@ struct left_rows_of_group {
 
 /// What kernels see of the groups of both sides. In each, the right rows come first, by time, those with
 /// equal times in their order; then the left rows, in their order.
-template <class Word, class Item>
+template <class Word>
 struct two_sides_view {
-  const Item* rows;
-  const Word* words;  // null if items have them
+  ordered_items<Word> items;
   const std::uint64_t* offsets;
   const std::uint64_t* begins_of_left;  // of each group
   const std::uint32_t* left_rows;       // see two_sides
-  std::uint64_t rights;
-  ROOST_FN Word time(std::uint64_t i) const {
-    if constexpr (std::is_same_v<Item, std::uint32_t>) {
-      return words[i];
-    } else {
-      return rows[i].word;
-    }
-  }
   /// The first right row of a group with a time after t, or also at t unless `past` is true; looked for from
   /// `near` on.
   ROOST_FN std::uint64_t search(std::uint64_t group, Word t, bool past, std::uint64_t near) const {
-    return search_from(offsets[group], begins_of_left[group], near,
-                       [&](std::uint64_t p) { return time(p) < t || (past && time(p) == t); });
+    return search_from(offsets[group], begins_of_left[group], near, [&](std::uint64_t p) {
+      const Word other = items.word(p);
+      return other < t || (past && other == t);
+    });
   }
   /// Where to look for the time of left row i: a thread of a host has searched for the left row before it,
   /// and `last` is where that ended; on a GPU, at the same part of the right rows.
@@ -95,24 +88,24 @@ struct at_left_position {
     put(j, begins[group] + k, group);
   }
 };
-template <class Item>
+template <class Items>
 struct write_left_row {
-  const Item* rows;
+  Items items;
   std::uint64_t rights;
   std::uint32_t* left_rows;
   ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t) const {
-    left_rows[j] = static_cast<std::uint32_t>(row_of(rows[i]) - rights);
+    left_rows[j] = static_cast<std::uint32_t>(items.row(i) - rights);
   }
 };
 
 template <class Word, class Place>
 struct two_sides {
-  using item = grouped_item<Word, Place>;
   ordered_groups<Word, Place> groups;
-  array<Word, Place> words{};
   array<std::uint64_t, Place> begins_of_left{}, left_offsets{};
   array<std::uint32_t, Place> left_rows{};  // as the left side numbers them, in the order of the groups
-  two_sides_view<Word, item> view{};
+  two_sides_view<Word> view() const {
+    return {groups.items(), groups.offsets.data(), begins_of_left.data(), left_rows.data()};
+  }
 
   /// put(j, i, group) for left row left_rows[j], which is at position i.
   template <class Put>
@@ -133,29 +126,26 @@ auto group_two_sides(const Place& place, const Left& left, const Right& right, c
   using left_times = decltype(left.values);
   using right_times = decltype(right.values);
   using word = typename order_word_at<right_times>::kind::word;
-  using item = grouped_item<word, Place>;
   static_assert(std::is_same_v<element_of<left_keys>, element_of<right_keys>>,
                 "both sides of a join need keys of the same type");
   refuse_nan(place, left.values, where);
   refuse_nan(place, right.values, where);
-  const std::size_t rights = right.size();
+  const std::size_t rights = right.size(), n = rights + left.size();
+  check_row_count(n, where);
   const of_both<element<left_keys>, element<right_keys>> keys{{left.keys}, {right.keys}, rights};
   const of_both<order_word_at<left_times>, order_word_at<right_times>> words{
       {left.values}, {right.values}, rights};
-  two_sides<word, Place> all{group_in_order(place, rights + left.size(), keys, rights, words, where)};
-  const item* const rows = all.groups.rows.data();
+  const order_facts facts = order_facts_of(place, n, rights, words);
+  two_sides<word, Place> all{group_in_order(place, n, keys, rights, words, facts, where)};
+  const auto items = all.groups.items();
   const auto offsets = all.groups.offsets.span();
   const std::size_t groups = offsets.size() - 1;
-  if constexpr (std::is_same_v<item, std::uint32_t>)
-    all.words = array_of(place, rights + left.size(), word_of_row<decltype(words)>{words, rows});
-  all.begins_of_left = array_of(place, groups, begin_of_left<item>{rows, offsets.data(), rights});
+  all.begins_of_left = array_of(place, groups, begin_of_left{items, offsets.data(), rights});
   all.left_offsets = array<std::uint64_t, Place>(place, groups + 1);
   write_offsets(place, groups, left_rows_of_group{all.begins_of_left.data(), offsets.data()},
                 all.left_offsets.data());
   all.left_rows = array<std::uint32_t, Place>(place, left.size());
-  all.for_each_left(place, write_left_row<item>{rows, rights, all.left_rows.data()});
-  all.view = {rows,  all.words.data(), offsets.data(), all.begins_of_left.data(), all.left_rows.data(),
-              rights};
+  all.for_each_left(place, write_left_row{items, rights, all.left_rows.data()});
   return all;
 }
 
