@@ -1,5 +1,7 @@
 """merge_asof and interval_join: joins by time."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from . import _host
@@ -63,11 +65,19 @@ def _one_name(on, side_on, argument, side_argument, known, what):
     return names[0]
 
 
+class _NoKeys(NamedTuple):
+    """The keys of rows that all have one key."""
+
+    n: int
+    words: None = None
+    library: Any = NUMPY
+
+
 def _keys(left, right, columns, names, nulls_equal, what):
-    """The keys of both sides, which are all equal without names."""
+    """The keys of both sides, without words if they have no names."""
     if names[0] is None and names[1] is None:
-        sides = [np.zeros(len(frame), np.uint8) for frame in (left, right)]
-    elif names[0] is None or names[1] is None:
+        return _NoKeys(len(left)), _NoKeys(len(right)), None
+    if names[0] is None or names[1] is None:
         raise ValueError(f"{what}: give either `by`, or left_by and right_by")
     else:
         sides = [

@@ -93,20 +93,34 @@ distance_of<T> distance_from(const nb::object& number) {
   return number.is_none() ? detail::order_word<T>::farthest : nb::cast<distance_of<T>>(number);
 }
 
+/// f(keys of the left side, those of the right side): the first elements of the tuples, which are followed by
+/// times. None: all rows have one key.
+template <class F>
+auto with_keys_of_two(const nb::tuple& left, const nb::tuple& right, const F& f) {
+  const auto column_of = [](const nb::tuple& of, std::size_t i) { return nb::cast<column>(of[i]); };
+  if (left[0].is_none()) {
+    const auto no_keys = [&](const nb::tuple& of) {
+      return computed(column_of(of, 1).rows, detail::constant<none>{});
+    };
+    return f(no_keys(left), no_keys(right));
+  }
+  const column left_keys = column_of(left, 0), right_keys = column_of(right, 0);
+  return with_keys(left_keys,
+                   [&]<class Key>(Key) { return f(span_of<Key>(left_keys), span_of<Key>(right_keys)); });
+}
+
 /// For each left row the row of the right side, -1 for none.
 template <class Place>
 nb::object asof_join_rows(const call_place<Place>& at, const nb::tuple& left, const nb::tuple& right,
                           const char* type, const nb::tuple& options) {
   const auto column_of = [](const nb::tuple& of, std::size_t i) { return nb::cast<column>(of[i]); };
-  const column left_keys = column_of(left, 0), right_keys = column_of(right, 0);
   const bool wide = nb::cast<bool>(options[3]);
   return with_wide<false>(type, [&]<class Time>(Time) {
     const asof_options<Time> chosen{value_of<asof_direction>(nb::cast<const char*>(options[0])),
                                     nb::cast<bool>(options[1]), distance_from<Time>(options[2])};
     const auto left_times = span_of<Time>(column_of(left, 1)),
                right_times = span_of<Time>(column_of(right, 1));
-    return with_keys(left_keys, [&]<class Key>(Key) {
-      const auto a = span_of<Key>(left_keys), b = span_of<Key>(right_keys);
+    return with_keys_of_two(left, right, [&](const auto& a, const auto& b) {
       auto rows = without_gil(
           at, [&](const Place& place) { return asof_join(place, a, left_times, b, right_times, chosen); });
       return rows_to_python(at, std::move(rows), wide);
@@ -119,13 +133,11 @@ template <class Place>
 nb::tuple interval_join_rows(const call_place<Place>& at, const nb::tuple& left, const nb::tuple& right,
                              const char* type, const char* closed) {
   const auto column_of = [](const nb::tuple& of, std::size_t i) { return nb::cast<column>(of[i]); };
-  const column left_keys = column_of(left, 0), right_keys = column_of(right, 0);
   const auto ends = value_of<window_closed>(closed);
   return with_wide<false>(type, [&]<class Time>(Time) {
     const auto from = span_of<Time>(column_of(left, 1)), to = span_of<Time>(column_of(left, 2)),
                times = span_of<Time>(column_of(right, 1));
-    return with_keys(left_keys, [&]<class Key>(Key) {
-      const auto a = span_of<Key>(left_keys), b = span_of<Key>(right_keys);
+    return with_keys_of_two(left, right, [&](const auto& a, const auto& b) {
       auto rows = without_gil(at, [&](const Place& place) {
         return interval_join<std::uint64_t>(place, a, intervals{from, to}, b, times, ends);
       });

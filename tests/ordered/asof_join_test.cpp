@@ -1,3 +1,4 @@
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <roost/ordered/asof_join.hpp>
@@ -55,6 +56,9 @@ void check(const table<Key, Time>& left, const table<Key, Time>& right,
   for (std::size_t r = 0; r < right.keys.size(); ++r) rows_of[right.keys[r]].push_back(r);
   const auto left_keys = upload(left.keys), right_keys = upload(right.keys);
   const auto left_times = upload(left.times), right_times = upload(right.times);
+  const auto is_one = [&](const Key& key) { return std::memcmp(&key, left.keys.data(), sizeof(Key)) == 0; };
+  const bool one_key = !left.keys.empty() && std::all_of(left.keys.begin(), left.keys.end(), is_one) &&
+                       std::all_of(right.keys.begin(), right.keys.end(), is_one);
   using roost::asof_direction;
   for (const auto direction : {asof_direction::backward, asof_direction::forward, asof_direction::nearest}) {
     for (const bool exact : {true, false}) {
@@ -69,6 +73,11 @@ void check(const table<Key, Time>& left, const table<Key, Time>& right,
                                                    right_times, options)) == wanted)
             << left.keys.size() << " and " << right.keys.size() << " rows, direction "
             << static_cast<int>(direction) << ", exact " << exact << ", tolerance " << tolerance;
+        if (one_key) {
+          EXPECT_TRUE(download(roost::asof_join<Row>(test_place(), left_times, right_times, options)) ==
+                      wanted)
+              << left.keys.size() << " and " << right.keys.size() << " rows without keys";
+        }
       }
     }
   }
@@ -116,10 +125,10 @@ TYPED_TEST(asof_join, of_rows_in_any_order) {
 
 TYPED_TEST(asof_join, of_one_key_and_of_all_different_ones) {
   using time = std::int32_t;
-  const auto one = [](std::size_t n, u64 seed) {
-    return random_table<TypeParam, time>(n, seed, 1, order::ascending);
-  };
-  check<TypeParam, time>(one(700, 1), one(900, 2), {~u64{0}, 1});
+  for (const auto right_order : {order::ascending, order::none}) {
+    check<TypeParam, time>(random_table<TypeParam, time>(700, 1, 1, order::none),
+                           random_table<TypeParam, time>(900, 2, 1, right_order), {~u64{0}, 1});
+  }
   table<TypeParam, time> left{from_numbers<TypeParam>(multiples(5000, 2)), std::vector<time>(5000, 7)},
       right{from_numbers<TypeParam>(multiples(5000, 3)), std::vector<time>(5000, 7)};
   check<TypeParam, time>(left, right, {~u64{0}, 0});
@@ -136,6 +145,29 @@ TEST(asof_join_times, of_all_types) {
   with(u32());
   with(float());
   with(double());
+}
+
+// A row and its time are one number, if both have room in 64 bits.
+TEST(asof_join_times, of_spans_that_fit_beside_the_rows_or_do_not) {
+  const auto beside = [](u64 bits, std::size_t n, std::size_t m, order right_order, u64 keys) {
+    for (const u64 span : {(u64{1} << bits) - 1, u64{1} << bits}) {
+      auto left = random_table<u64, std::int64_t>(n, 1, keys, order::none),
+           right = random_table<u64, std::int64_t>(m, 3, keys, right_order);
+      const auto least = std::min(*std::min_element(left.times.begin(), left.times.end()),
+                                  *std::min_element(right.times.begin(), right.times.end()));
+      right.times.back() = least + static_cast<std::int64_t>(span);  // the greatest one
+      check<u64, std::int64_t>(left, right, {~u64{0}, 2, span - 1});
+      left.times[n / 2] = right.times.back();
+      right.times.back() = least;
+      check<u64, std::int64_t>(left, right, {~u64{0}, span});
+    }
+  };
+  for (const u64 keys : {1, 9}) {
+    for (const auto right_order : {order::ascending, order::of_each_key, order::none}) {
+      beside(64 - 10, 500, 524, right_order, keys);  // rows 0 to 1023
+      beside(64 - 11, 500, 525, right_order, keys);
+    }
+  }
 }
 
 TEST(asof_join_times, at_the_ends_of_their_types) {

@@ -36,10 +36,11 @@ struct asof_options {
 /// the left row, or after it. Pandas and polars do the same; but of two times that are equally near, polars
 /// takes the later one.
 ///
-/// Keys: of one type, compared by their bytes. Times: of one type, integers of up to 8 bytes, float or double
-/// without NaN (invalid_argument otherwise); in any order. If the right times are in order, or on a
-/// host those of each key, they are not sorted; left times never are. `Row`: an unsigned integer type that
-/// can number the right rows (invalid_argument otherwise). Both sides together have at most 2^32 - 2 rows.
+/// Keys: of one type, compared by their bytes; those of type none are all equal. Times: of one type, integers
+/// of up to 8 bytes, float or double without NaN (invalid_argument otherwise); in any order. If the right
+/// times are in order, or on a host those of each key, they are not sorted; left times never are. `Row`: an
+/// unsigned integer type that can number the right rows (invalid_argument otherwise). Both sides together
+/// have at most 2^32 - 2 rows.
 ///
 /// Costs grouping all rows of both sides by key, and a search for each left row that begins where the last
 /// one ended. Synchronises. Throws invalid_argument, out_of_memory, build_error, device_error.
@@ -47,6 +48,12 @@ template <class Row = std::uint32_t, detail::place_comes_first Place, class Left
           class RightKeys, class RightTimes>
 array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const LeftTimes& left_times,
                             const RightKeys& right_keys, const RightTimes& right_times,
+                            const asof_options<detail::element_of<LeftTimes>>& options = {});
+
+/// The same without keys: of all right rows. Nothing is grouped; right rows are sorted if they are not in the
+/// order of time.
+template <class Row = std::uint32_t, detail::place_comes_first Place, class LeftTimes, class RightTimes>
+array<Row, Place> asof_join(const Place& place, const LeftTimes& left_times, const RightTimes& right_times,
                             const asof_options<detail::element_of<LeftTimes>>& options = {});
 
 ROOST_DELETE_WITHOUT_PLACE(host, cuda, void asof_join);

@@ -74,11 +74,22 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
       detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
   }
   const auto all = detail::group_two_sides(place, left, right, where);
-  auto results = detail::results_by_row<Row>(place, all.left_rows.span(), n, [&](const auto& put) {
+  const auto find = [&](const auto& put) {
     all.for_each_left(place, detail::find_asof<time, Row>{all.view(), options, put});
-  });
+  };
+  constexpr bool in_order = std::is_same_v<detail::element_of<LeftKeys>, none>;
+  auto results = detail::results_by_row<Row>(place, all.left_rows.span(), n, find, 0xff, in_order);
   place.synchronize();
   return results;
+}
+
+template <class Row, detail::place_comes_first Place, class LeftTimes, class RightTimes>
+array<Row, Place> asof_join(const Place& place, const LeftTimes& left_times, const RightTimes& right_times,
+                            const asof_options<detail::element_of<LeftTimes>>& options) {
+  const auto no_keys = [](const auto& times) {
+    return computed(detail::as_sequence(times).size(), detail::constant<none>{});
+  };
+  return asof_join<Row>(place, no_keys(left_times), left_times, no_keys(right_times), right_times, options);
 }
 
 }  // namespace roost

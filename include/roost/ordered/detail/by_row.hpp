@@ -32,15 +32,16 @@ struct put_item {
 
 /// For each of n rows the result that find(put) puts at its position by a put_result; for rows at no position
 /// all bytes are `fill`. More results than the cache of a GPU holds are written by position, and then brought
-/// into parts of consecutive rows: single writes to any rows take three times as long. Asynchronous on cuda.
+/// into parts of consecutive rows, unless they are so already: single writes to any rows take three times as
+/// long. Asynchronous on cuda.
 template <class T, class Place, class Find>
 array<T, Place> results_by_row(const Place& place, std::span<const std::uint32_t> rows, std::size_t n,
-                               const Find& find, int fill = 0xff) {
+                               const Find& find, int fill = 0xff, bool in_order = false) {
   using tuning = partition_tuning<Place>;
   array<T, Place> results(place, n);
   if (rows.size() != n) place.fill(results.data(), fill, results.bytes());
   if constexpr (tuning::scattered_bytes_most != ~std::size_t{0}) {
-    if (rows.size() * sizeof(T) > tuning::scattered_bytes_most) {
+    if (!in_order && rows.size() * sizeof(T) > tuning::scattered_bytes_most) {
       array<T, Place> found(place, rows.size());
       find(put_result<T>{rows.data(), found.data(), false});
       using item = pair<std::uint32_t, T>;

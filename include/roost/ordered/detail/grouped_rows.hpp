@@ -120,15 +120,28 @@ struct sort_group {
   }
 };
 
+template <class Source>
+struct value_at {
+  Source source;
+  ROOST_FN auto operator()(std::size_t i) const { return source[i].value; }
+};
+
 /// See group_in_order. Moves the items of groups, and their offsets.
 template <class Place, class Key, class Word, class Form>
 void group_items(const Place& place, std::size_t n, const Key& key, std::size_t ordered, const Word& word,
                  const order_facts& facts, const Form& form, const char* where,
                  array<typename Form::item, Place>& items, array<std::uint64_t, Place>& offsets) {
   const auto run = [&](const auto& source) {
-    auto all = group(place, source, 0, where);
-    items = std::move(all.values);
-    offsets = std::move(all.offsets);
+    if constexpr (std::is_same_v<decltype(key(n)), none>) {  // one group
+      items = array_of(place, n, value_at{source});
+      offsets = zeros(place, 2);
+      write_one(place, offsets.data() + 1, std::uint64_t{n});
+      place.synchronize();
+    } else {
+      auto all = group(place, source, 0, where);
+      items = std::move(all.values);
+      offsets = std::move(all.offsets);
+    }
   };
   const bool sorted = facts.descends == 0;
   if (sorted || std::is_same_v<Place, host>)
