@@ -47,12 +47,16 @@ def _times(one, other, names, what):
         return mine, numbers_there(b.array, b.library, what, names[1])[0], kind, numpy_dtype(a.array)
     for column in (a, b):
         column.move(NUMPY)
-    values, there = numbers_of_two(a, b, what)
-    n, parts = len(a), []
-    for name, rows in zip(names, (slice(None, n), slice(n, None))):
-        found = as_numbers(values[rows], None if there is None else there[rows], what, f"column {name!r}")
-        parts.append(found)
-    return parts[0][0], parts[1][0], parts[0][1], values.dtype
+    if a.array.dtype == b.array.dtype:
+        values, there = (a.array, b.array), (a.there, b.there)
+    else:
+        all_values, all_there = numbers_of_two(a, b, what)
+        values = all_values[: len(a)], all_values[len(a) :]
+        there = (None, None) if all_there is None else (all_there[: len(a)], all_there[len(a) :])
+    (mine, kind), (others, _) = (
+        as_numbers(*side, what, f"column {name!r}") for *side, name in zip(values, there, names)
+    )
+    return mine, others, kind, values[0].dtype
 
 
 def _one_name(on, side_on, argument, side_argument, known, what):

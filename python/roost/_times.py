@@ -77,11 +77,11 @@ def as_numbers(values, there, what, name):
     if missing:
         raise ValueError(f"{what}: {name} has {missing} nulls or NaN; leave out these rows")
     if kind == "f":
-        found = values.astype(FLOAT64)
+        found = values.astype(FLOAT64, copy=False)
     elif kind == "u":  # the sign bit flipped keeps order and distances
         found = (values.astype(UINT64) ^ np.uint64(2**63)).view(INT64)
     elif kind == "i":
-        found = values.astype(INT64)
+        found = values.astype(INT64, copy=False)
     else:
         found = values.astype(values.dtype.newbyteorder("="), copy=False).view(INT64)
     return np.ascontiguousarray(found), NUMBERS[found.dtype]
