@@ -15,6 +15,7 @@ struct find_asof {
 
   two_sides_view<word> all;
   asof_options<Time> options;
+  std::uint32_t* left_rows;  // of all j
   put_result<Row> put;
   std::uint64_t last = 0;  // where the last search ended
 
@@ -44,6 +45,7 @@ struct find_asof {
     if (before == none ||
         (after != none && kind::between(all.items.word(after), t) < kind::between(t, all.items.word(before))))
       found = after;
+    left_rows[j] = all.left_row(i);
     put(j, found == none ? no_row<Row> : near_row(found, t));
   }
 };
@@ -74,11 +76,12 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
       detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
   }
   const auto all = detail::group_two_sides(place, left, right, where);
+  array<std::uint32_t, Place> left_rows(place, n);  // in the order of the groups
   const auto find = [&](const auto& put) {
-    all.for_each_left(place, detail::find_asof<time, Row>{all.view(), options, put});
+    all.for_each_left(place, detail::find_asof<time, Row>{all.view(), options, left_rows.data(), put});
   };
   constexpr bool in_order = std::is_same_v<detail::element_of<LeftKeys>, none>;
-  auto results = detail::results_by_row<Row>(place, all.left_rows.span(), n, find, 0xff, in_order);
+  auto results = detail::results_by_row<Row>(place, left_rows.span(), n, find, 0xff, in_order);
   place.synchronize();
   return results;
 }

@@ -19,8 +19,8 @@ struct find_interval {
   std::uint64_t* counts;
   std::uint64_t first = 0, end = 0;  // where the last searches ended
 
-  ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t group) {
-    const std::uint64_t row = sides.left_rows[j];
+  ROOST_FN void operator()(std::uint64_t, std::uint64_t i, std::uint64_t group) {
+    const std::uint64_t row = sides.left_row(i);
     first = sides.search(group, sides.items.word(i), !left, sides.near(group, i, first));
     end = sides.search(group, kind::of(to[row]), right, sides.near(group, i, end));
     firsts[row] = first;

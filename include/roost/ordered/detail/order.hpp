@@ -90,13 +90,12 @@ struct order_facts {
   std::uint64_t least = ~std::uint64_t{0}, greatest = 0, descends = 0;
 };
 
-/// A team notes those of consecutive rows.
+/// A team notes those of consecutive rows, many of them, since words in order note each more than all before.
 template <class Word>
 struct note_order {
   static constexpr int threads = 256;
-  static constexpr std::uint32_t rows = 1 << 13;
   Word word;
-  std::size_t n, ordered;
+  std::size_t n, ordered, rows;  // rows: of a team
   order_facts* seen;
 
   template <class Team>
@@ -122,8 +121,8 @@ order_facts order_facts_of(const Place& place, std::size_t n, std::size_t ordere
   order_facts facts;
   array<order_facts, Place> seen(place, 1);
   place.copy_from_host(seen.data(), &facts, sizeof(facts));
-  using kernel = note_order<Word>;
-  place.launch(ceil_div<std::size_t>(n, kernel::rows), 0, kernel{word, n, ordered, seen.data()});
+  const std::size_t rows = larger<std::size_t>(1 << 13, ceil_div<std::size_t>(n, 1 << 10));
+  place.launch(ceil_div(n, rows), 0, note_order<Word>{word, n, ordered, rows, seen.data()});
   place.copy_to_host(&facts, seen.data(), sizeof(facts));
   return facts;
 }

@@ -57,7 +57,11 @@ struct two_sides_view {
   ordered_items<Word> items;
   const std::uint64_t* offsets;
   const std::uint64_t* begins_of_left;  // of each group
-  const std::uint32_t* left_rows;       // see two_sides
+  std::uint64_t rights;
+  /// The left row at a position, as its side numbers it.
+  ROOST_FN std::uint32_t left_row(std::uint64_t i) const {
+    return static_cast<std::uint32_t>(items.row(i) - rights);
+  }
   /// The first right row of a group with a time after t, or also at t unless `past` is true; looked for from
   /// `near` on.
   ROOST_FN std::uint64_t search(std::uint64_t group, Word t, bool past, std::uint64_t near) const {
@@ -88,31 +92,20 @@ struct at_left_position {
     put(j, begins[group] + k, group);
   }
 };
-template <class Items>
-struct write_left_row {
-  Items items;
-  std::uint64_t rights;
-  std::uint32_t* left_rows;
-  ROOST_FN void operator()(std::uint64_t j, std::uint64_t i, std::uint64_t) const {
-    left_rows[j] = static_cast<std::uint32_t>(items.row(i) - rights);
-  }
-};
-
 template <class Word, class Place>
 struct two_sides {
   ordered_groups<Word, Place> groups;
   array<std::uint64_t, Place> begins_of_left{}, left_offsets{};
-  array<std::uint32_t, Place> left_rows{};  // as the left side numbers them, in the order of the groups
+  std::size_t rights = 0, lefts = 0;
   two_sides_view<Word> view() const {
-    return {groups.items(), groups.offsets.data(), begins_of_left.data(), left_rows.data()};
+    return {groups.items(), groups.offsets.data(), begins_of_left.data(), rights};
   }
 
-  /// put(j, i, group) for left row left_rows[j], which is at position i.
+  /// put(j, i, group) for each left row, which is at position i; j counts these rows.
   template <class Put>
   void for_each_left(const Place& place, const Put& put) const {
-    const std::size_t n = left_rows.size();
-    if (n != 0) {
-      expand(place, left_offsets.data(), groups.offsets.size() - 1, n,
+    if (lefts != 0) {
+      expand(place, left_offsets.data(), groups.offsets.size() - 1, lefts,
              at_left_position<Put>{put, begins_of_left.data()});
     }
   }
@@ -144,8 +137,8 @@ auto group_two_sides(const Place& place, const Left& left, const Right& right, c
   all.left_offsets = array<std::uint64_t, Place>(place, groups + 1);
   write_offsets(place, groups, left_rows_of_group{all.begins_of_left.data(), offsets.data()},
                 all.left_offsets.data());
-  all.left_rows = array<std::uint32_t, Place>(place, left.size());
-  all.for_each_left(place, write_left_row{items, rights, all.left_rows.data()});
+  all.rights = rights;
+  all.lefts = left.size();
   return all;
 }
 
