@@ -773,7 +773,7 @@ def test_a_store_is_not_loaded_with_narrower_keys(tmp_path):
     assert roost.Store.load(tmp_path / "s", "i4", "f4").find([-1, 5]).tolist() == [1.0, 2.0]
 
 
-def test_float32_becomes_float64_by_its_bits():
+def test_floats_become_others_by_their_bits():
     """As on GPUs; XLA on the CPU flushes denormal floats, as CuPy does."""
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
@@ -783,6 +783,12 @@ def test_float32_becomes_float64_by_its_bits():
     here = jax.device_put(floats, jax.local_devices(backend="cpu")[0])
     for xp, given in ((np, floats), (jax.numpy, here)):
         assert np.asarray(libraries._as_float64(given, xp)).tobytes() == floats.astype("f8").tobytes()
+    steps = np.concatenate([np.arange(9), 2**23 + np.arange(-9, 9)])
+    steps = (steps[:, None] + np.arange(0, 1, 0.125)).ravel()
+    doubles = np.concatenate([floats.astype("f8"), steps * 2.0**-149, steps * -(2.0**-149), [np.nan, 5e-324]])
+    here = jax.device_put(doubles, jax.local_devices(backend="cpu")[0])
+    for xp, given in ((np, doubles), (jax.numpy, here)):
+        assert np.asarray(libraries._as_float32(given, xp)).tobytes() == doubles.astype("f4").tobytes()
 
 
 @pytest.fixture

@@ -404,6 +404,24 @@ def _as_float64(array, xp):
     return xp.where(size < 0x800000, xp.where(bits < 0, -small, small), array.astype(np.float64))
 
 
+def _as_float32(array, xp):
+    """float64 as float32. The same kernels make denormal numbers 0: here they are integers."""
+    size = abs(array)
+    denormal = size < 2.0**-126
+    bits = xp.rint(xp.where(denormal, size, 0) * 2.0**149).astype(np.int32)
+    small = xp.where(xp.signbit(array), bits | np.int32(-(2**31)), bits)
+    return xp.where(denormal, small, array.astype(np.float32).view(np.int32)).view(np.float32)
+
+
+def _with_denormals(array, dtype, xp):
+    """A conversion of CuPy or jax that keeps denormal floats."""
+    if array.dtype == np.float32 and dtype == np.float64:
+        return _as_float64(array, xp)
+    if array.dtype == np.float64 and dtype == np.float32:
+        return _as_float32(array, xp)
+    return array.astype(dtype, copy=False)
+
+
 class Cupy(_Device):
     """Arrays of CuPy: its current stream, its memory pool."""
 
@@ -458,9 +476,7 @@ class Cupy(_Device):
 
     def convert(self, array, dtype):
         with self._here():
-            if array.dtype == np.float32 and dtype == np.float64:
-                return _as_float64(array, self.cupy)
-            return array.astype(dtype, copy=False)
+            return _with_denormals(array, dtype, self.cupy)
 
     def of_numpy(self, array):
         with self._here():
@@ -655,8 +671,7 @@ class JaxCuda(_Device):
         return self.adopt(result, dtype, (), True)
 
     def convert(self, array, dtype):
-        wide = array.dtype == np.float32 and dtype == np.float64
-        array = _as_float64(array, self.jax.numpy) if wide else array.astype(dtype)
+        array = _with_denormals(array, dtype, self.jax.numpy)
         if array.dtype != dtype:
             raise TypeError(f"roost: this needs {dtype}, {_JAX_64}")
         return array

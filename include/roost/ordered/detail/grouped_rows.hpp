@@ -151,11 +151,23 @@ struct value_at {
   ROOST_FN auto operator()(std::size_t i) const { return source[i].value; }
 };
 
+/// Rows 0 to n - 1 by key(row). In each group the rows below `ordered` come first, in ascending order of
+/// word(row), equal ones in the order of the rows; then the others in their order.
+template <class Key, class Word>
+struct rows_to_group {
+  std::size_t n;
+  Key key;
+  std::size_t ordered;
+  Word word;
+  order_facts facts;  // of the words
+  const char* where;  // for messages
+};
+
 /// See group_in_order. Moves the items of groups, and their offsets.
 template <class Place, class Key, class Word, class Form>
-void group_items(const Place& place, std::size_t n, const Key& key, std::size_t ordered, const Word& word,
-                 const order_facts& facts, const Form& form, const char* where,
+void group_items(const Place& place, const rows_to_group<Key, Word>& rows, const Form& form,
                  array<typename Form::item, Place>& items, array<std::uint64_t, Place>& offsets) {
+  const auto& [n, key, ordered, word, facts, where] = rows;
   const auto run = [&](const auto& source) {
     if constexpr (std::is_same_v<decltype(key(n)), none>) {  // one group
       items = array_of(place, n, value_at{source});
@@ -192,24 +204,24 @@ void group_items(const Place& place, std::size_t n, const Key& key, std::size_t 
   run(as_sequence(source));
 }
 
-/// The rows 0 to n - 1 by key(row). In each group the rows below `ordered` come first, in ascending order of
-/// word(row), equal ones in the order of the rows; then the others in their order. Rows are sorted only if
-/// they are not in order; on a host only if they are neither in their groups. Synchronises.
+/// Groups rows, which are sorted only if they are not in order; on a host only if they are neither in their
+/// groups. Synchronises.
 template <class Place, class Key, class Word>
-auto group_in_order(const Place& place, std::size_t n, const Key& key, std::size_t ordered, const Word& word,
-                    const order_facts& facts, const char* where) {
-  using word_type = decltype(word(n));
+auto group_in_order(const Place& place, const rows_to_group<Key, Word>& rows) {
+  const std::size_t n = rows.n;
+  using word_type = decltype(rows.word(n));
   ordered_groups<word_type, Place> result;
   if (n == 0) {
     result.offsets = zeros(place, 1);
     return result;
   }
-  result.least = facts.least;
+  result.least = rows.facts.least;
   result.form = {static_cast<std::uint32_t>(std::bit_width(n - 1))};
   const auto run = [&](const auto& form, auto& items) {
-    group_items(place, n, key, ordered, word, facts, form, where, items, result.offsets);
+    group_items(place, rows, form, items, result.offsets);
   };
-  if (sizeof(word_type) < 8 || std::bit_width(facts.greatest - facts.least) + result.form.row_bits <= 64) {
+  if (sizeof(word_type) < 8 ||
+      std::bit_width(rows.facts.greatest - rows.facts.least) + result.form.row_bits <= 64) {
     run(result.form, result.packed);
   } else if constexpr (sizeof(word_type) == 8) {
     run(separate_form(), result.separate);
@@ -402,7 +414,7 @@ grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& b
   if (facts.descends == 0) return group_rows(place, keys);
   const detail::element<detail::sequence_of<Keys>> key{all};
   if constexpr (std::is_same_v<Place, host>) {
-    auto groups = detail::group_in_order(place, n, key, n, word, facts, where);
+    auto groups = detail::group_in_order(place, detail::rows_to_group{n, key, n, word, facts, where});
     auto rows = detail::array_of(place, n, detail::row_of_ordered{groups.items()});
     return {std::move(rows), std::move(groups.offsets), n};
   } else {

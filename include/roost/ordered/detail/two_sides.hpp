@@ -129,7 +129,7 @@ auto group_two_sides(const Place& place, const Left& left, const Right& right, c
   const of_both<order_word_at<left_times>, order_word_at<right_times>> words{
       {left.values}, {right.values}, rights};
   const order_facts facts = order_facts_of(place, n, rights, words);
-  two_sides<word, Place> all{group_in_order(place, n, keys, rights, words, facts, where)};
+  two_sides<word, Place> all{group_in_order(place, rows_to_group{n, keys, rights, words, facts, where})};
   const auto items = all.groups.items();
   const auto offsets = all.groups.offsets.span();
   const std::size_t groups = offsets.size() - 1;
