@@ -229,7 +229,8 @@ class Groups:
         self._way = way
         if hasattr(keys, "numbered"):  # texts
             self._first, self._numbers = keys.numbered(np.dtype("i4"))
-            self._counts = np.bincount(self._numbers.view("u4"), minlength=len(self._first))
+            # By first occurrence, as the numbers are. numpy would copy them to 8 bytes, and work on one thread.
+            self._counts = way.call("unique", self._numbers, True, False, False, True, False, None, None)[3]
             return
         self._keys, self._first, self._numbers, self._counts = way.call(
             "unique", keys.words, True, True, True, True, False, None, None

@@ -16,10 +16,10 @@ pq = pytest.importorskip("pyarrow.parquet")
 QUESTIONS = [*h2o.GROUPS, *h2o.JOINS]
 
 
-@pytest.mark.parametrize("options", [[], ["--nulls", "5", "--sorted"]], ids=str)
+@pytest.mark.parametrize("options", [[], ["--nulls", "5", "--sorted"], ["--categories"]], ids=str)
 def test_answers_are_equal(options, tmp_path, capsys):
-    arguments = ["--h2o", "--rows", "1000", "--threads", "2", "--data", str(tmp_path), *options]
-    done = bench.main(arguments)
+    arguments = ["--h2o", "--rows", "1000", "--threads", "2", *options]
+    done = bench.main(arguments if options == ["--categories"] else [*arguments, "--data", str(tmp_path)])
     printed = capsys.readouterr().out
     assert done == 0, printed
     for question in QUESTIONS:
@@ -29,6 +29,40 @@ def test_answers_are_equal(options, tmp_path, capsys):
             assert printed.count(f"| {title} ") == 2, printed
         else:
             assert f"{title} is not installed" in printed
+
+
+@pytest.mark.parametrize("data", [["--categories"], ["--nulls", "5"]], ids=str)
+def test_through_a_device(data, capfd):
+    """Each question is printed as soon as it is known if rows are made in memory."""
+    pytest.importorskip("polars")
+    arguments = ["--h2o", "--rows", "3000", "--threads", "2", "--device", "simulated", "--limit", "16MB"]
+    done = bench.main([*arguments, "--only", "polars", "--repeats", "1", *data])
+    printed = capfd.readouterr().out
+    assert done == 0, printed
+    for question in QUESTIONS:
+        assert printed.count(f"{question}: roost through a GPU: ") == (data == ["--categories"])
+        assert printed.count(f"| {question}: ") == 1
+
+
+def test_made():
+    """Rows in memory: the columns that questions name, as the files have them."""
+    tables = h2o._made(["q3", "q10"], 20_000)
+    assert list(tables) == ["x"] and "v2" not in tables["x"].column_names
+    x = tables["x"]
+    for name, distinct in (("id1", 100), ("id3", 200), ("id4", 100), ("id6", 200)):
+        assert len(x[name].unique()) == distinct
+    assert x["id1"].type == pa.dictionary(pa.int8(), pa.string())
+    assert pc.min_max(x["id3"].cast("string")).as_py() == {"min": "id0000000001", "max": "id0000000200"}
+    assert h2o._made(["q7"], 20_000)["x"]["id3"] == x["id3"]
+
+    tables = h2o._made(["j4", "j5"], 20_000)
+    assert list(tables) == ["x", "medium", "big"]
+    for name, key in (("medium", "id2"), ("medium", "id5"), ("big", "id3")):
+        left, right = (set(tables[n][key].to_pylist()) for n in ("x", name))
+        n = tables[name].num_rows
+        assert (len(left), len(right), len(left & right)) == (n, n, n * 0.9)
+    for table in tables.values():
+        assert table["id5"].to_pylist() == [f"id{number}" for number in table["id2"].to_pylist()]
 
 
 def test_a_wrong_answer_is_an_error(monkeypatch, tmp_path, capsys):
@@ -77,6 +111,20 @@ TABLE = pa.table(
         "x": [0.1, 0.2, 0.3, None, 0.5],
     }
 )
+
+
+def test_differences_of_many_rows(monkeypatch):
+    """Of these only sums are compared, in any order."""
+    monkeypatch.setattr(h2o, "_MANY", 4)
+    monkeypatch.setattr(h2o, "_PART", 2)
+    first = digest(TABLE)
+    coded = TABLE.set_column(0, "id1", pa.chunked_array([c.dictionary_encode() for c in TABLE["id1"].chunks]))
+    pieces = pa.concat_tables([coded.take([3, 1]), coded.take([4, 0, 2])])
+    assert len(first["rows"]) == 2 and h2o.difference(first, digest(pieces)) is None
+    for name, row, value in (("id1", 2, "id0"), ("id4", 0, 2), ("v", 0, 1e4), ("x", 1, 0.3)):
+        assert h2o.difference(first, digest(put(name, row, value))), name
+    assert h2o.difference(first, digest(TABLE.set_column(1, "id4", TABLE["id4"].take([1, 0, 2, 3, 4]))))
+    assert h2o.difference(first, digest(TABLE.take([0, 1, 2, 3, 3])))
 
 
 def put(name, row, value):
@@ -205,7 +253,11 @@ def test_frames(capsys, monkeypatch):
         (["--copies", "-3"], "--copies: '-3'; give a whole number from 1 on"),
         (["--threads", "-1"], "--threads: '-1'; give a whole number from 0 on"),
         (["--repeats", "few"], "--repeats: 'few'; give a whole number from 1 on"),
-        (["--only", "polars"], "--only are options of --h2o"),
+        (["--only", "polars"], "--only, --categories and --limit are options of --h2o"),
+        (["--limit", "1GB"], "--only, --categories and --limit are options of --h2o"),
+        (["--h2o", "--limit", "1GB"], "--limit is an option of --device cuda, or simulated; give both"),
+        (["--h2o", "--device", "simulated"], "--limit is an option of --device cuda, or simulated; give both"),
+        (["--h2o", "--categories", "--sorted"], "leave out --data, --nulls and --sorted"),
         (["--csv", "x.csv"], "--csv is an option of --device cuda"),
         (["--rows", "10", "20"], "several numbers of --rows are for --frames and --device cuda; give one"),
     ],

@@ -219,7 +219,7 @@ def _from(least):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m roost.bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda", "simulated"])
     parser.add_argument(
         "--rows",
         type=_from(1),
@@ -250,11 +250,27 @@ def main(arguments=None):
     h2o.add_argument("--sorted", action="store_true", help="its rows are in the order of their keys")
     h2o.add_argument("--questions", metavar="q1,j1,...", help="only these of q1 to q10 and j1 to j5")
     h2o.add_argument("--only", metavar="LIBRARY,...", help="only these of roost, duckdb, polars and pandas")
+    h2o.add_argument(
+        "--categories",
+        action="store_true",
+        help="texts are categories, and each process makes its rows in memory, of the columns that are asked"
+        " for: for 10^9 rows",
+    )
+    h2o.add_argument(
+        "--limit",
+        metavar="BYTES",
+        help="with --device: roost sends columns in host memory through the GPU, within such a limit (8GB)",
+    )
     options = parser.parse_args(arguments)
-    if not options.h2o and (
-        options.data or options.nulls or options.sorted or options.questions or options.only
-    ):
-        parser.error("--data, --nulls, --sorted, --questions and --only are options of --h2o")
+    given = (options.data, options.nulls, options.sorted, options.questions, options.only)
+    if not options.h2o and any((*given, options.categories, options.limit)):
+        parser.error(
+            "--data, --nulls, --sorted, --questions, --only, --categories and --limit are options of --h2o"
+        )
+    if options.categories and any(given[:3]):
+        parser.error("--categories makes rows in memory; leave out --data, --nulls and --sorted")
+    if (options.limit and options.device == "cpu") or (options.device == "simulated" and not options.limit):
+        parser.error("--limit is an option of --device cuda, or simulated; give both")
     on_gpu = options.device == "cuda" and not (
         options.h2o or options.voxels or options.frames or _under_torchrun()
     )

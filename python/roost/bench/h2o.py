@@ -3,11 +3,16 @@
 Ten aggregations by group, by roost (of Arrow tables), DuckDB, polars and pandas, and five joins (roost's of
 frames of polars). Each library works in a process of its own, with the data in memory as its own frames and
 as many threads as the others; the faster of two runs counts. All answers are compared.
+
+With --categories, texts are categories of few bytes, and each process makes the rows in its memory, of the
+columns that its questions need: so 10^9 rows fit in 128 GiB. With --limit, roost sends columns in host memory
+through a GPU, within that much of its memory.
 """
 
 import gc
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import platform
@@ -15,11 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 LIBRARIES = {"roost": "roost", "duckdb": "DuckDB", "polars": "polars", "pandas": "pandas"}
-_NAMES = {**LIBRARIES, "gpu": "roost on a GPU"}
+_NAMES = {**LIBRARIES, "gpu": "roost on a GPU", "limited": "roost through a GPU"}
+_PART = 2**22  # rows that a thread makes or reads at once
+_MANY = 2**27  # rows of an answer of which only sums are compared
+_MOST_OF_ENUM = 10**5  # texts of a type of DuckDB; with more, a column has the texts themselves
 _ZERO_SUMS = {"polars", "pandas"}  # the sum of no values; DuckDB and roost have null, as SQL does
 
 # Columns of the result: (column, aggregate). The range, nlargest and r2 are other calls in each library.
@@ -55,22 +64,36 @@ def _describe(question):
     return f"{', '.join(results)} by {by}"
 
 
-class _Roost:
-    """roost, on Arrow tables; joins, whose results have many texts, on frames of polars: theirs are views."""
+def _frames(files, made, read, convert):
+    """The tables as a library has them: read from files, or of Arrow's tables that were `made`, which go."""
+    if made:
+        return {name: convert(made.pop(name)) for name in list(made)}
+    return {name: read(file) for name, file in files.items()}
 
-    def __init__(self, files, threads):
+
+class _Roost:
+    """roost, on Arrow tables; joins of files, whose results have many texts, on frames of polars: theirs are
+    views. `through`: options of roost for all calls."""
+
+    def __init__(self, files, made, threads, through):
         import pyarrow.parquet
 
         import roost
 
         roost.set_threads(threads)
+        roost.options(**through)
         self.version, self.roost = roost.__version__, roost
         if "small" in files and importlib.util.find_spec("polars"):
             import polars
 
             self.frames = {n: polars.read_parquet(f).rechunk() for n, f in files.items()}
         else:
-            self.frames = {n: pyarrow.parquet.read_table(f).combine_chunks() for n, f in files.items()}
+            self.frames = _frames(
+                files,
+                made,
+                lambda file: pyarrow.parquet.read_table(file).combine_chunks(),
+                lambda table: table,
+            )
 
     def group(self, keys, wanted):
         return self.roost.group_by(self.frames["x"], keys).agg(**wanted)
@@ -108,7 +131,7 @@ class _Gpu:
     """roost on columns of CuPy, in memory of a GPU. Texts are numbers there, of a dictionary that the CPU
     made before; times are those of the GPU alone."""
 
-    def __init__(self, files, threads):
+    def __init__(self, files, made, threads):
         import cupy
         import pyarrow as pa
         import pyarrow.parquet
@@ -183,18 +206,33 @@ class _Gpu:
 class _Duckdb:
     """DuckDB, on tables of its own in memory. Results are Arrow tables: it makes these in less time."""
 
-    def __init__(self, files, threads):
+    def __init__(self, files, made, threads):
         import duckdb
 
         self.version, self.database = duckdb.__version__, duckdb.connect()
         self.database.execute(f"set threads to {threads}; set preserve_insertion_order = false")
-        self.columns = {}
         for name, file in files.items():
             self.database.execute(f"create table {name} as select * from read_parquet(?)", [str(file)])
-            self.columns[name] = [row[0] for row in self.database.execute(f"describe {name}").fetchall()]
+        enums = set()
+        for name in list(made or ()):
+            table, wanted = made.pop(name), []
+            for column, kind in zip(table.column_names, table.schema.types):
+                known = table[column].chunk(0).dictionary if hasattr(kind, "value_type") else []
+                if 0 < len(known) <= _MOST_OF_ENUM and column not in enums:
+                    names = ", ".join(f"'{text}'" for text in known.to_pylist())
+                    self.database.execute(f"create type {column}_enum as enum ({names})")
+                    enums.add(column)
+                wanted.append(f"{column}::{column}_enum as {column}" if column in enums else column)
+            self.database.register("given", table)
+            self.database.execute(f"create table {name} as select {', '.join(wanted)} from given")
+            self.database.unregister("given")
+        tables = [row[0] for row in self.database.execute("show tables").fetchall()]
+        self.columns = {
+            name: [row[0] for row in self.database.execute(f"describe {name}").fetchall()] for name in tables
+        }
 
     def _select(self, query):
-        return self.database.execute(f"select {query}").to_arrow_table()
+        return self.database.sql(f"select {query}").to_arrow_table()  # of execute it would be a copy
 
     def _by(self, keys, values):
         return self._select(f"{', '.join(keys)}, {values} from x group by {', '.join(keys)}")
@@ -224,11 +262,11 @@ class _Duckdb:
 class _Polars:
     """polars, on frames of its own, by lazy queries."""
 
-    def __init__(self, files, threads):
+    def __init__(self, files, made, threads):
         import polars
 
         self.version, self.polars = polars.__version__, polars
-        self.frames = {name: polars.read_parquet(file).rechunk() for name, file in files.items()}
+        self.frames = _frames(files, made, lambda f: polars.read_parquet(f).rechunk(), polars.from_arrow)
 
     def _by(self, keys, *values):
         return self.frames["x"].lazy().group_by(keys).agg(*values).collect()
@@ -256,17 +294,19 @@ class _Polars:
 class _Pandas:
     """pandas, with its nullable integers where there are nulls."""
 
-    def __init__(self, files, threads):
+    def __init__(self, files, made, threads):
         import pandas
         import pyarrow
         import pyarrow.parquet
 
-        self.version, self.frames = pandas.__version__, {}
-        for name, file in files.items():
-            table = pyarrow.parquet.read_table(file)
+        types = {pyarrow.int32(): pandas.Int32Dtype(), pyarrow.int64(): pandas.Int64Dtype()}
+
+        def of_arrow(table):
             nulls = any(column.null_count for column in table.columns)
-            types = {pyarrow.int32(): pandas.Int32Dtype(), pyarrow.int64(): pandas.Int64Dtype()}
-            self.frames[name] = table.to_pandas(types_mapper=types.get if nulls else None, self_destruct=True)
+            return table.to_pandas(types_mapper=types.get if nulls else None, self_destruct=True)
+
+        self.version = pandas.__version__
+        self.frames = _frames(files, made, lambda f: of_arrow(pyarrow.parquet.read_table(f)), of_arrow)
 
     def _by(self, keys, rows=None):
         rows = self.frames["x"] if rows is None else rows
@@ -323,6 +363,9 @@ def _mix(words):
     return words ^ (words >> np.uint64(31))
 
 
+_NULL = np.uint64(0x9E3779B97F4A7C15)
+
+
 def _words(column):
     """A word of 64 bits for each value of an Arrow column, the same in all libraries."""
     import pyarrow as pa
@@ -339,25 +382,64 @@ def _words(column):
             raise ValueError("a text that is not id and a number")
         numbers = pc.cast(pc.utf8_slice_codeunits(texts, 2), pa.int64()).to_numpy()
         words = (numbers * 64 + pc.binary_length(texts).to_numpy()).view(np.uint64)
-    return _mix(np.where(valid, words, np.uint64(0x9E3779B97F4A7C15)))
+    return _mix(np.where(valid, words, _NULL))
+
+
+def _reader(column):
+    """A function of rows (first, count) that returns a word for each."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return lambda first, count: _words(column.slice(first, count))
+    column = column.unify_dictionaries() if hasattr(column, "chunks") else pa.chunked_array([column])
+    known = _words(column.chunk(0).dictionary if column.num_chunks else pa.array([], pa.string()))
+    known = np.append(known, _mix(np.array([_NULL])))  # the last one for nulls
+
+    def words(first, count):
+        chunks = column.slice(first, count).chunks
+        return np.concatenate(
+            [known[chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy()] for chunk in chunks]
+        )
+
+    return words
+
+
+def _each_part(n, work):
+    """work(first, count) for parts of n rows, by all threads."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda first: work(first, min(_PART, n - first)), range(0, n, _PART)))
 
 
 def digest(table, exact):
     """What is compared of an answer: a checksum of each of its columns in `exact`, the sorted hashes of its
-    rows over these, and the other columns in this order, as floats, NaN for null."""
+    rows over these, and the other columns in this order, as floats, NaN for null. Of many rows only sums."""
     import pyarrow as pa
 
-    rows, sums, values = np.zeros(table.num_rows, np.uint64), {}, {}
-    for name in exact:
-        words = _words(table[name])
-        sums[f"sum {name}"] = words.sum(dtype=np.uint64)
-        rows = _mix(rows + words)
+    n, readers = table.num_rows, {name: _reader(table[name]) for name in exact}
+    others = [name for name in table.column_names if name not in exact]
+
+    def read(first, count):
+        rows, sums = np.zeros(count, np.uint64), []
+        for words in readers.values():
+            mine = words(first, count)
+            sums.append(mine.sum(dtype=np.uint64))
+            rows = _mix(rows + mine)
+        values = [table[name].slice(first, count).cast(pa.float64()) for name in others]
+        values = [column.to_numpy(zero_copy_only=False) for column in values]
+        if n > _MANY:
+            rows = rows.sum(dtype=np.uint64, keepdims=True)
+            values = [np.nansum(column, keepdims=True) for column in values]
+        return rows, np.array(sums, np.uint64), values
+
+    parts = _each_part(n, read) or [read(0, 0)]
+    sums = dict(zip((f"sum {name}" for name in exact), sum(part[1] for part in parts)))
+    rows = np.concatenate([part[0] for part in parts])
+    values = {name: np.concatenate([part[2][i] for part in parts]) for i, name in enumerate(others)}
+    if n > _MANY:
+        rows = np.array([n, rows.sum(dtype=np.uint64)], np.uint64)
+        return {"rows": rows, **sums, **{name: column.sum(keepdims=True) for name, column in values.items()}}
     order = np.argsort(rows)
-    for name in table.column_names:
-        if name not in exact:
-            column = table[name].cast(pa.float64()).to_numpy(zero_copy_only=False)
-            values[name] = column[order]
-    return {"rows": rows[order], **sums, **values}
+    return {"rows": rows[order], **sums, **{name: column[order] for name, column in values.items()}}
 
 
 def difference(a, b, zero_sums=()):
@@ -397,19 +479,26 @@ def _peak(reset=False):
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-def _child(name, questions, files, threads, repeats, out):
-    """Answers questions with one library, in this process; leaves times and digests in the folder `out`."""
+def _child(name, questions, files, options, threads, out):
+    """Answers questions with one library, in this process; leaves times and digests in the folder `out`.
+    `options`: those of the command that matter here; without files, tables are made."""
     import pyarrow
     import pyarrow.parquet
 
     pyarrow.set_cpu_count(threads)
-    tables = {n: pyarrow.parquet.read_schema(f).names for n, f in files.items()}
-    library = globals()[f"_{name.capitalize()}"](files, threads)
+    made = None if files else _made(questions, options["rows"])
+    tables = {n: t.column_names for n, t in made.items()} if made else {}
+    tables |= {n: pyarrow.parquet.read_schema(f).names for n, f in files.items()}
+    if name in ("roost", "limited"):
+        through = {} if name == "roost" else {"device": options["device"], "limit": options["limit"]}
+        library = _Roost(files, made, threads, through)
+    else:
+        library = globals()[f"_{name.capitalize()}"](files, made, threads)
     peak, found = 0, {}
     for question in questions:
         try:
-            best = float("inf")
-            for _ in range(repeats):
+            best, most = float("inf"), 0
+            for _ in range(options["repeats"]):
                 answer = None
                 gc.collect()
                 _peak(reset=True)
@@ -418,20 +507,31 @@ def _child(name, questions, files, threads, repeats, out):
                 if name == "gpu":
                     library.finish()
                 best = min(best, time.perf_counter() - start)
-                peak = max(peak, _peak())
+                most = max(most, _peak())
             names, exact = _columns(question, tables)
             answer = library.arrow(answer).rename_columns(names)
             np.savez(pathlib.Path(out, f"{name} {question}.npz"), **digest(answer, exact))
             found[question] = {"seconds": best, "rows": answer.num_rows}
+            known = f"{best:.3f} s, {answer.num_rows} rows, {most / 2**30:.1f} GiB"
+            peak = max(peak, most)
         except Exception as error:  # noqa: BLE001 (other questions may work)
-            found[question] = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+            known = f"{type(error).__name__}: {error}".splitlines()[0]
+            found[question] = {"error": known}
+        if made is not None:  # a run of many rows may be ended before the others
+            print(f"{question}: {_NAMES[name]}: {known}", flush=True)
     results = {"version": library.version, "peak": peak, "questions": found}
     pathlib.Path(out, f"{name}.json").write_text(json.dumps(results))
 
 
-def _run(name, questions, files, threads, repeats, out):
+def _run(name, questions, files, options, threads, out):
     """The results of a library, from a process of its own; its digests are in the folder `out`."""
-    arguments = [name, questions, {n: str(f) for n, f in files.items()}, threads, repeats, str(out)]
+    rest = {
+        "rows": options.rows[0] if options.rows else 0,
+        "repeats": options.repeats or 2,
+        "device": options.device,
+        "limit": options.limit,
+    }
+    arguments = [name, questions, {n: str(f) for n, f in files.items()}, rest, threads, str(out)]
     done = subprocess.run(
         [sys.executable, "-m", "roost.bench.h2o", json.dumps(arguments)],
         env={**os.environ, "POLARS_MAX_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)},
@@ -531,6 +631,86 @@ def _make_joins(rows, nulls, in_order):
     return tables
 
 
+def _filled(n, dtype, values):
+    """An array whose parts are values(first, count), made by all threads."""
+    made = np.empty(n, dtype)
+
+    def fill(first, count):
+        made[first : first + count] = values(first, count)
+
+    _each_part(n, fill)
+    return made
+
+
+def _made(questions, rows):
+    """The tables of questions, in memory: what the files have, but texts are categories, of codes as narrow
+    as they can be, only columns that the questions name are there, and of joins all but id6, whose
+    categories would be as many as rows. Keys of joins are in the order of multiples instead of a random one."""
+    import pyarrow as pa
+
+    def random(n, column, most):
+        dtype = np.int32 if most else np.float64
+
+        def values(first, count):
+            rng = np.random.default_rng([rows, column, first])
+            if most:
+                return rng.integers(1, most, count, dtype, endpoint=True)
+            return np.round(rng.random(count) * 100, 6)
+
+        return _filled(n, dtype, values)
+
+    def categories(numbers, most, width=0):
+        code = next(t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max)
+        codes = _filled(len(numbers), code, lambda first, count: numbers[first : first + count] - 1)
+        texts = _texts(pa.array(np.arange(1, most + 1)), width)
+        return pa.DictionaryArray.from_arrays(pa.array(codes), texts, safe=False)
+
+    tables, many = {}, max(rows // 100, 1)
+    if asked := [GROUPS[question] for question in questions if question in GROUPS]:
+        words = {word for keys, wanted in asked for text, _ in wanted.values() for word in text.split()}
+        words.update(key for keys, _ in asked for key in keys)
+        columns, most = {}, {"id3": many, "id6": many, "v1": 5, "v2": 15, "v3": 0}
+        for i, name in enumerate(["id1", "id2", "id3", "id4", "id5", "id6", "v1", "v2", "v3"]):
+            if name in words or (name == "v1" and "q10" in questions):
+                column = random(rows, i, most.get(name, 100))
+                width = {"id1": 3, "id2": 3, "id3": 10}.get(name)
+                columns[name] = categories(column, most.get(name, 100), width) if width else pa.array(column)
+        tables["x"] = pa.table(columns)
+    if asked := {JOINS[question][0] for question in questions if question in JOINS}:
+        sizes = {"small": max(rows // 10**6, 10), "medium": max(rows // 1000, 10), "big": rows}
+        for table, (name, n) in enumerate({"x": rows, **sizes}.items()):
+            columns = {}
+            for i, size in enumerate(sizes.values()):
+                if name not in ("x", *asked) or i > {"x": 2, "small": 0, "medium": 1, "big": 2}[name]:
+                    continue
+                common, pool = size * 9 // 10, size * 11 // 10  # keys of both sides, and of either
+
+                def key(first, count, size=size, common=common, pool=pool, column=10 * table + i, n=n):
+                    if n == size:  # each key once
+                        at = np.arange(first, first + count) * _coprime(size, table) % size
+                    else:
+                        at = np.random.default_rng([rows, column, first]).integers(0, size, count)
+                    at = np.where((at >= common) & (table > 0), at + size - common, at)
+                    return at * _coprime(pool, 0) % pool + 1
+
+                columns[f"id{i + 1}"] = _filled(n, np.int32, key)
+                if i < 2:
+                    columns[f"id{i + 4}"] = categories(columns[f"id{i + 1}"], pool)
+            if columns:
+                columns = {column: columns[column] for column in sorted(columns)}
+                value = "v2" if table else "v1"
+                tables[name] = pa.table({**columns, value: random(n, 10 * table + 3, 0)})
+    return tables
+
+
+def _coprime(n, which):
+    """A number without a common factor with n, of about 0.6 n."""
+    made = int(n * 0.6180339887) + 7 * which + 1
+    while math.gcd(made, n) != 1:
+        made += 1
+    return made
+
+
 def _files(folder, joins, rows, nulls, in_order):
     """The parquet files of the tables; made if there are neither these nor files of the benchmark (CSV)."""
     import pyarrow as pa
@@ -570,7 +750,7 @@ def _files(folder, joins, rows, nulls, in_order):
 def _ask_all(libraries, questions, files, options, threads):
     """Prints a table of what the libraries take for these questions; returns how many answers are wrong."""
     with tempfile.TemporaryDirectory() as out:
-        results = {n: _run(n, questions, files, threads, options.repeats or 2, out) for n in libraries}
+        results = {n: _run(n, questions, files, options, threads, out) for n in libraries}
         names = [f"{_NAMES[n]} {r['version']}".strip() for n, r in results.items()]
         print(f"| question, seconds | rows of the answer | {' | '.join(names)} |")
         print("|---|---|" + "---|" * len(names))
@@ -578,7 +758,7 @@ def _ask_all(libraries, questions, files, options, threads):
         for question in questions:
             cells, first, count = [], None, ""
             # DuckDB first: it has null for the sum of no values, as roost does
-            for name in sorted(results, key=["duckdb", "polars", "pandas", "roost", "gpu"].index):
+            for name in sorted(results, key=["duckdb", "polars", "pandas", "roost", "gpu", "limited"].index):
                 answer = results[name]["questions"][question]
                 if "error" in answer:
                     if answer["error"]:
@@ -614,17 +794,20 @@ def main(options, threads):
     if unknown := [q for q in wanted if q not in GROUPS and q not in JOINS]:
         raise SystemExit(f"roost.bench: no question {', '.join(unknown)}; choose from q1 to q10 and j1 to j5")
     libraries = options.only.split(",") if options.only else list(LIBRARIES)
-    if options.device == "cuda":
-        libraries = ["gpu", *libraries]
-        if options.nulls:
+    if options.device != "cpu":
+        mine = "limited" if options.limit else "gpu"
+        libraries = [mine, *(name for name in libraries if name != mine)]
+        if options.nulls and mine == "gpu":
             raise SystemExit("roost.bench: columns on a GPU have no nulls; leave out --nulls or --device")
     if unknown := [name for name in libraries if name not in _NAMES]:
         raise SystemExit(f"roost.bench: no library {', '.join(unknown)}; choose from {', '.join(LIBRARIES)}")
-    rows = options.rows[0] if options.rows else 10_000_000
+    options.rows = options.rows or [10_000_000]
+    (rows,) = options.rows
     if options.nulls >= 100:
         raise SystemExit("roost.bench: give less than 100 percent of nulls")
     for name in ("pyarrow", *libraries):
-        if importlib.util.find_spec("cupy" if name == "gpu" else name) is None:
+        module = {"gpu": "cupy", "limited": "roost"}.get(name, name)
+        if importlib.util.find_spec(module) is None:
             if name == "pyarrow":
                 raise SystemExit("roost.bench: --h2o needs pyarrow (pip install pyarrow)")
             print(f"{_NAMES[name]} is not installed, and left out")
@@ -640,7 +823,9 @@ def main(options, threads):
         folder.mkdir(parents=True, exist_ok=True)
         for joins, questions in enumerate((GROUPS, JOINS)):
             if asked := [q for q in wanted if q in questions]:
-                files = _files(folder, bool(joins), rows, options.nulls, options.sorted)
+                files = {}
+                if not options.categories:
+                    files = _files(folder, bool(joins), rows, options.nulls, options.sorted)
                 wrong += _ask_all(libraries, asked, files, options, threads)
     return 1 if wrong else 0
 
