@@ -204,6 +204,15 @@ void group_items(const Place& place, const rows_to_group<Key, Word>& rows, const
   run(as_sequence(source));
 }
 
+/// The item of a row.
+template <class Word>
+struct item_of_row {
+  Word word;
+  std::uint64_t least;
+  const std::uint32_t* rows;
+  ROOST_FN auto operator()(std::size_t i) const { return separate_form()(rows[i], word(rows[i]) - least); }
+};
+
 /// Groups rows, which are sorted only if they are not in order; on a host only if they are neither in their
 /// groups. Synchronises.
 template <class Place, class Key, class Word>
@@ -224,7 +233,14 @@ auto group_in_order(const Place& place, const rows_to_group<Key, Word>& rows) {
       std::bit_width(rows.facts.greatest - rows.facts.least) + result.form.row_bits <= 64) {
     run(result.form, result.packed);
   } else if constexpr (sizeof(word_type) == 8) {
-    run(separate_form(), result.separate);
+    if constexpr (std::is_same_v<Place, host>) {
+      run(separate_form(), result.separate);
+    } else {  // a GPU reads words by row in less time than it moves them twice
+      array<std::uint32_t, Place> grouped(place, 0);
+      run(row_form(), grouped);
+      result.separate = array_of(place, n, item_of_row<Word>{rows.word, rows.facts.least, grouped.data()});
+      place.synchronize();
+    }
   }
   return result;
 }
@@ -420,7 +436,8 @@ grouped_rows<Place> group_rows(const Place& place, const Keys& keys, const By& b
   } else {
     array<std::uint32_t, Place> rows;
     array<std::uint64_t, Place> offsets;
-    detail::group_items(place, n, key, n, word, facts, detail::row_form(), where, rows, offsets);
+    detail::group_items(place, detail::rows_to_group{n, key, n, word, facts, where}, detail::row_form(), rows,
+                        offsets);
     return {std::move(rows), std::move(offsets), n};
   }
 }
