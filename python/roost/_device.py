@@ -17,7 +17,9 @@ import numpy as np
 from . import _gpu, _host
 
 _LIMIT = 4 * 2**30
-_AUTO_ROWS = 2**25
+# From how many rows on device="auto" takes a GPU: see docs/larger-than-memory.md.
+_AUTO_ROWS = {"roost.isin": 2**24, "roost.group_by": 2**28}
+_AUTO_ROWS_OF_OTHERS = 2**22
 _UNITS = {"B": 1, **{f"{p}B": 1000**i for i, p in enumerate("KMGT", 1)}}
 _UNITS |= {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
 _DEVICES = "'cuda', 'cuda:1' and so on, 'auto', 'cpu' or 'simulated'"
@@ -169,7 +171,7 @@ class Way:
         if self.device != "auto":
             return True
         try:
-            return rows >= _AUTO_ROWS and _devices() > 0
+            return rows >= _AUTO_ROWS.get(self.what, _AUTO_ROWS_OF_OTHERS) and _devices() > 0
         except (ImportError, RuntimeError):
             return False
 
@@ -229,7 +231,7 @@ class Groups:
         self._way = way
         if hasattr(keys, "numbered"):  # texts
             self._first, self._numbers = keys.numbered(np.dtype("i4"))
-            # By first occurrence, as the numbers are. numpy would copy them to 8 bytes, and work on one thread.
+            # By first occurrence, as the numbers are. numpy would copy them to 8 bytes, with one thread.
             self._counts = way.call("unique", self._numbers, True, False, False, True, False, None, None)[3]
             return
         self._keys, self._first, self._numbers, self._counts = way.call(
@@ -395,9 +397,9 @@ def options(*, device=None, limit=None, progress=False, spill=None, host_limit=N
     ----------
     device : "cuda", "cuda:1" and so on, "auto", "cpu", "simulated" or None
         The GPU that calls go through, piece by piece, however large the columns are; results are the same, in
-        host memory. auto: the first GPU for 2^25 rows or more; fewer rows, and all where there is no GPU,
-        stay on the CPU. cpu, and None, the default: calls work where their arrays are. simulated: works in
-        the same way in a part of the host's memory, for tests.
+        host memory. auto: the first GPU for 2^22 rows or more, in isin for 2^24, in group_by for 2^28; fewer
+        rows, and all where there is no GPU, stay on the CPU. cpu, and None, the default: calls work where
+        their arrays are. simulated: works in the same way in a part of the host's memory, for tests.
     limit : int, or a text such as "8GB" or "512MiB"
         The most memory of the device that a call may have, in bytes: by default 4 GiB, at least 24 MiB, and
         on a GPU better 1 GiB. For simulated, at least 2 MiB, and 2 MiB for each thread.

@@ -256,7 +256,7 @@ def test_frames(capsys, monkeypatch):
         (["--only", "polars"], "--only, --categories and --limit are options of --h2o"),
         (["--limit", "1GB"], "--only, --categories and --limit are options of --h2o"),
         (["--h2o", "--limit", "1GB"], "--limit is an option of --device cuda, or simulated; give both"),
-        (["--h2o", "--device", "simulated"], "--limit is an option of --device cuda, or simulated; give both"),
+        (["--h2o", "--device", "simulated"], "--limit is an option of --device cuda, or simulated; give"),
         (["--h2o", "--categories", "--sorted"], "leave out --data, --nulls and --sorted"),
         (["--csv", "x.csv"], "--csv is an option of --device cuda"),
         (["--rows", "10", "20"], "several numbers of --rows are for --frames and --device cuda; give one"),

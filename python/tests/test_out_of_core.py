@@ -366,16 +366,22 @@ def test_a_gpu_is_chosen_by_rows(monkeypatch):
     calls = []
     call = _device.Way.call
     monkeypatch.setattr(_device.Way, "call", lambda way, *a: calls.append(way.device) or call(way, *a))
-    monkeypatch.setattr(_device, "_AUTO_ROWS", 500)
+    assert _device._AUTO_ROWS.keys() == {"roost.isin", "roost.group_by"}
+    monkeypatch.setattr(_device, "_AUTO_ROWS", {"roost.isin": 501, "roost.group_by": 502})
+    monkeypatch.setattr(_device, "_AUTO_ROWS_OF_OTHERS", 500)
     monkeypatch.setattr(_device._gpu, "module", lambda: _host)
     monkeypatch.setattr(_device, "_stream", lambda index: _host.Place())
     x = RNG.integers(0, 99, 500)
-    for there, taken in ((0, []), (1, ["auto", "auto"])):
+    for there, taken in ((0, []), (1, ["auto"] * 4)):
         monkeypatch.setattr(_device, "_devices", lambda there=there: there)
         roost.trim()
         for few in (x[1:], x):
             same(roost.unique(few, return_index=True, device="auto"), roost.unique(few, return_index=True))
-        roost.isin(x[:9], x, device="auto")
+        one_more, two_more = np.append(x, 5), np.append(x, [5, 6])
+        for others in (x, one_more):
+            roost.isin(x[:9], others, device="auto")
+        for keys in (one_more, two_more):
+            roost.group_by(keys, device="auto").sum(keys)
         assert calls == taken
     same(roost.nunique(x, device="cuda:0", limit=2**28), roost.nunique(x))
     assert calls.pop() == "cuda:0"

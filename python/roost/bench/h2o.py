@@ -645,7 +645,7 @@ def _filled(n, dtype, values):
 def _made(questions, rows):
     """The tables of questions, in memory: what the files have, but texts are categories, of codes as narrow
     as they can be, only columns that the questions name are there, and of joins all but id6, whose
-    categories would be as many as rows. Keys of joins are in the order of multiples instead of a random one."""
+    categories would be as many as rows. Keys of joins are in the order of multiples, not a random one."""
     import pyarrow as pa
 
     def random(n, column, most):
