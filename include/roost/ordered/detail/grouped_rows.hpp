@@ -206,7 +206,7 @@ void group_items(const Place& place, const rows_to_group<Key, Word>& rows, const
 
 /// The item of a row.
 template <class Word>
-struct item_of_row {
+struct ordered_item_of_row {
   Word word;
   std::uint64_t least;
   const std::uint32_t* rows;
@@ -238,7 +238,8 @@ auto group_in_order(const Place& place, const rows_to_group<Key, Word>& rows) {
     } else {  // a GPU reads words by row in less time than it moves them twice
       array<std::uint32_t, Place> grouped(place, 0);
       run(row_form(), grouped);
-      result.separate = array_of(place, n, item_of_row<Word>{rows.word, rows.facts.least, grouped.data()});
+      result.separate =
+          array_of(place, n, ordered_item_of_row<Word>{rows.word, rows.facts.least, grouped.data()});
       place.synchronize();
     }
   }
