@@ -302,6 +302,45 @@ def test_other_forms(way):
             same(call(**way), call())
 
 
+CHUNKED = ["int64", "int32", "uint8", "float64", "float32", "bool", "datetime64[us]"]
+
+
+@pytest.mark.parametrize("dtype", CHUNKED)
+def test_many_chunks(dtype, way, monkeypatch):
+    """They become one array, in which nothing changes places, whichever thread copies them."""
+    from roost._arrays import take
+
+    x = RNG.integers(0, 2**20, 30_000).astype(dtype)
+    ends = [0, 0, 1, 7, 9_000, 9_000, 29_999, 30_000, 30_000]
+    pieces = [x[a:b] for a, b in zip(ends, ends[1:])]
+    forms = [pl.concat([pl.Series(piece) for piece in pieces], rechunk=False)] if pl else []
+    forms += [pa.chunked_array(pieces), pa.chunked_array([], pa.from_numpy_dtype(x.dtype))] if pa else []
+    for least in (2**24, 0):
+        monkeypatch.setattr(take, "_SOON_COPIED", least)
+        for given in forms:
+            wanted = x[: len(given)]
+            same(roost.from_arrow(given), wanted)
+            same(np.asarray(roost.isin(given, given[:99], **way)), np.isin(wanted, wanted[:99]))
+            same(np.asarray(roost.duplicated(given, **way)), np.asarray(roost.duplicated(wanted)))
+
+
+@pytest.mark.skipif(pa is None, reason="needs pyarrow")
+def test_chunks_are_copied_once():
+    """Into the words that go through the device: arrays of numpy take no more than that and a result."""
+    import tracemalloc
+
+    n = 3 * 2**20  # 24 MiB, by several threads
+    given = pa.chunked_array([np.arange(n // 6) + i * n // 7 for i in range(6)])
+    wanted = roost.nunique(given)
+    tracemalloc.start()
+    try:
+        assert roost.nunique(given, device="simulated", limit="64MiB") == wanted
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 8 * n <= peak < 8 * n + 2**21
+
+
 def test_options():
     x = np.array([30, 10, 30, 20])
     plain = roost.unique(x).tolist()

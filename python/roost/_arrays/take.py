@@ -4,9 +4,11 @@ import functools
 import re
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from .. import _host
 from .arrow import array_of
 from .exact import (
     NO_TIME_ZONES,
@@ -157,6 +159,26 @@ def _no_nat(array, what):
     return array
 
 
+_SOON_COPIED = 2**24  # bytes that one thread copies in the time that several take to start
+
+
+def _in_one(chunks):
+    """Arrays of numpy one after the other, in one: large ones are copied by several threads."""
+    size = sum(map(len, chunks))
+    if size * chunks[0].itemsize < _SOON_COPIED or chunks[0].dtype.hasobject or _host.threads() == 1:
+        return np.concatenate(chunks)
+    made, pieces, end = np.empty(size, chunks[0].dtype), [], 0
+    most = -(-size // (4 * _host.threads()))
+    for chunk in chunks:
+        for first in range(0, len(chunk), most):
+            piece = chunk[first : first + most]
+            pieces.append((made[end : end + len(piece)], piece))
+            end += len(piece)
+    with ThreadPoolExecutor(_host.threads()) as pool:
+        list(pool.map(lambda pair: np.copyto(*pair), pieces))
+    return made
+
+
 def _from_arrow(column, what):
     pa = sys.modules["pyarrow"]
     column = decoded(column)
@@ -168,9 +190,10 @@ def _from_arrow(column, what):
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
     if pa.types.is_nested(dtype) or pa.types.is_decimal(dtype) or pa.types.is_time(dtype):
         raise TypeError(f"{what}: an Arrow column of type {dtype}; pass numbers, strings, bytes or dates")
-    if getattr(column, "num_chunks", 0) == 1:
-        column = column.chunk(0)
-    return _no_nat(column.to_numpy(zero_copy_only=False), what)  # no copy for numbers in one chunk
+    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in getattr(column, "chunks", [column])]
+    if not chunks:
+        chunks = [column.to_numpy()]
+    return _no_nat(chunks[0] if len(chunks) == 1 else _in_one(chunks), what)  # no copy for numbers in one
 
 
 def _arrow(x, what):
@@ -184,7 +207,9 @@ _NOT_FROM_POLARS = ("Decimal", "Int128", "UInt128", "Time", "Struct", "List", "O
 def _polars(x, what):
     name = x.dtype.base_type().__name__
     if name in _POLARS_NUMBERS and not x.null_count():
-        return x.to_numpy(), NUMPY
+        if x.n_chunks() == 1:
+            return x.to_numpy(), NUMPY
+        return _in_one([chunk.to_numpy() for chunk in x.get_chunks()]), NUMPY
     if name in _NOT_FROM_POLARS:
         raise TypeError(f"{what}: a polars column of type {x.dtype}; pass numbers, strings, bytes or dates")
     if getattr(x.dtype, "time_zone", None) is not None:
