@@ -6,8 +6,12 @@ Milliseconds of the second call, on the CPU and through the GPU, of int64 keys, 
 answers are compared. DEVICE and LIMIT are options of roost.
 """
 
-import os, sys, time
-import numpy as np, roost
+import os
+import sys
+import time
+
+import numpy as np
+import roost
 
 DEVICE, LIMIT = os.environ.get("DEVICE", "cuda"), os.environ.get("LIMIT", "8GB")
 rng = np.random.default_rng(1)
@@ -24,6 +28,7 @@ def second(call):
 
 
 def same(a, b):
+    """Whether two results, or tuples of them, are equal."""
     if isinstance(a, tuple):
         return all(map(same, a, b))
     return np.array_equal(a, b)
@@ -46,6 +51,7 @@ for power in range(18, int((sys.argv + ["26"])[1]) + 1, 2):
     }
 
     def grouped(groups):
+        """Sums; if they are compared, with their keys, in the order of these."""
         if not checks:
             return groups.sum(values)
         order = np.argsort(groups.keys)

@@ -8,7 +8,12 @@ both sides. sums: N rows, 10^6 keys. All answers are compared: by sums of mixed 
 rows of roost's joins one by one. QUESTIONS=unique,join,sums chooses; DEVICE and LIMIT are options of roost.
 """
 
-import json, os, subprocess, sys, time
+import json
+import os
+import subprocess
+import sys
+import time
+
 import numpy as np
 
 THREADS = len(os.sched_getaffinity(0))
@@ -17,6 +22,7 @@ LIMIT, DEVICE = os.environ.get("LIMIT", "8GB"), os.environ.get("DEVICE", "cuda")
 
 
 def child(name, n, question):
+    """Answers a question with one library, and prints its times and checksums, a line of JSON each."""
     try:
         import torch
 
@@ -64,7 +70,7 @@ def child(name, n, question):
         return result
 
     def checksum(*columns):
-        """Of rows in any order."""
+        """A sum over rows, which may be in any order, and their number."""
         result, size = 0, len(columns[0])
         for first in range(0, size, PART):
             words = 0
@@ -75,8 +81,12 @@ def child(name, n, question):
         return result % 2**64, size
 
     def peak():
+        """The most memory so far, in GiB."""
         with open("/proc/self/status") as f:
             return next(int(l.split()[1]) for l in f if l.startswith("VmHWM")) / 2**20
+
+    def said(**facts):
+        print(json.dumps({"library": name, "question": question, "n": n, **facts}), flush=True)
 
     def timed(call, check, calls=1):
         for i in range(calls):
@@ -84,21 +94,9 @@ def child(name, n, question):
             begin = time.perf_counter()
             answer = call()
             seconds = time.perf_counter() - begin
-            print(
-                json.dumps(
-                    dict(
-                        library=name,
-                        question=question,
-                        n=n,
-                        call=i + 1,
-                        seconds=round(seconds, 3),
-                        peak=round(peak(), 1),
-                    )
-                ),
-                flush=True,
-            )
+            said(call=i + 1, seconds=round(seconds, 3), peak=round(peak(), 1))
         begin = time.perf_counter()
-        print(json.dumps(dict(library=name, question=question, n=n, check=list(check(answer)))), flush=True)
+        said(check=list(check(answer)))
         print(f"# {name} {question}: checked in {time.perf_counter() - begin:.1f} s", flush=True)
 
     begin = time.perf_counter()
@@ -122,7 +120,7 @@ def child(name, n, question):
         with roost.options(**through):
             calls = 2 if name == "cuda" else 1
             if question == "unique":
-                timed(lambda: roost.unique(keys), lambda x: checksum(x), calls)
+                timed(lambda: roost.unique(keys), checksum, calls)
             elif question == "join":
 
                 def check(pair):
@@ -164,7 +162,8 @@ def child(name, n, question):
                 lambda x: checksum(x["k"].to_numpy(), x["v"].to_numpy()),
             )
     else:
-        import duckdb, pyarrow as pa
+        import duckdb
+        import pyarrow as pa
 
         db = duckdb.connect()
         db.execute(f"set threads to {THREADS}; set preserve_insertion_order = false")
@@ -192,10 +191,12 @@ def child(name, n, question):
 
 
 def both(table, *names):
+    """Columns of an Arrow table as arrays."""
     return [table[name].to_numpy() for name in names]
 
 
 def main():
+    """Asks each library in turn; returns whether answers differ."""
     n, libraries = int(float(sys.argv[1])), sys.argv[2].split(",")
     checks, times, wrong = {}, {}, []
     for question in os.environ.get("QUESTIONS", "unique,join,sums").split(","):

@@ -49,6 +49,6 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def trim():
-    """Returns GPU memory that is kept for the next call."""
+    """Returns memory that is kept for the next call: of GPUs, and of the host for results from them."""
     if loaded() and not _lost:
         loaded().trim()

@@ -42,6 +42,7 @@ void bind_place<cuda>(nb::module_& m) {
   });
   m.def("devices", &cuda_devices);
   m.def("trim", [] {
+    host_memory_pool::instance().trim();  // this module's own
     for (int device = 0; device < cuda_devices(); ++device) device_memory_pool::of(device).trim();
   });
 }

@@ -4,7 +4,6 @@ import functools
 import re
 import sys
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -167,6 +166,8 @@ def _in_one(chunks):
     size = sum(map(len, chunks))
     if size * chunks[0].itemsize < _SOON_COPIED or chunks[0].dtype.hasobject or _host.threads() == 1:
         return np.concatenate(chunks)
+    from concurrent.futures import ThreadPoolExecutor
+
     made, pieces, end = np.empty(size, chunks[0].dtype), [], 0
     most = -(-size // (4 * _host.threads()))
     for chunk in chunks:
@@ -207,7 +208,7 @@ _NOT_FROM_POLARS = ("Decimal", "Int128", "UInt128", "Time", "Struct", "List", "O
 def _polars(x, what):
     name = x.dtype.base_type().__name__
     if name in _POLARS_NUMBERS and not x.null_count():
-        if x.n_chunks() == 1:
+        if x.n_chunks() <= 1:
             return x.to_numpy(), NUMPY
         return _in_one([chunk.to_numpy() for chunk in x.get_chunks()]), NUMPY
     if name in _NOT_FROM_POLARS:
