@@ -74,8 +74,8 @@ class calls_between_pieces {
 
 /// The default memory of host places: oneTBB's scalable allocator, plus a pool that keeps large freed pieces
 /// for the next build, since page faults cost a third of a build. A request may get a kept piece of up to two
-/// and a half times its size. The pool never keeps more than was in use at once; `trim()` returns it. Any
-/// thread may use it.
+/// and a half times its size. What is kept and what is in use are together no more than the most that was in
+/// use at once; `trim()` returns what is kept. Any thread may use it.
 class host_memory_pool : public std::pmr::memory_resource {
  public:
   /// Creates a pool of your own; all of its memory must be deallocated before its destruction. `upstream`:
@@ -109,6 +109,8 @@ class host_memory_pool : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
   pieces::iterator best_fit(std::size_t bytes, std::size_t alignment);
   void* hand_out(pieces::node_type node);
+  pieces too_much();
+  void* fresh(std::size_t bytes, std::size_t alignment);
   void give_back(const pieces& all);
 
   std::pmr::memory_resource* const upstream_;

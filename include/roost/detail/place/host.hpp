@@ -65,34 +65,60 @@ inline auto host_memory_pool::best_fit(std::size_t bytes, std::size_t alignment)
 }
 
 inline void* host_memory_pool::hand_out(pieces::node_type node) {
-  used_bytes_ += node.mapped().bytes;
   most_bytes_ = std::max(most_bytes_, used_bytes_);
   return used_.insert(std::move(node)).position->first;
+}
+
+// The oldest kept pieces, as many as there may not be beside those in use.
+inline auto host_memory_pool::too_much() -> pieces {
+  pieces oldest;
+  while (!kept_.empty() && kept_bytes_ + used_bytes_ > most_bytes_) {
+    const auto older = [](const auto& a, const auto& b) { return a.second.turn < b.second.turn; };
+    const auto first = std::min_element(kept_.begin(), kept_.end(), older);
+    kept_bytes_ -= first->second.bytes;
+    oldest.insert(kept_.extract(first));
+  }
+  return oldest;
 }
 
 inline void host_memory_pool::give_back(const pieces& all) {
   for (const auto& [memory, p] : all) upstream_->deallocate(memory, p.bytes, p.alignment);
 }
 
+// Counted as used by its caller.
+inline void* host_memory_pool::fresh(std::size_t bytes, std::size_t alignment) {
+  if (!has_room(bytes)) throw std::bad_alloc();
+  try {
+    return upstream_->allocate(bytes, alignment);
+  } catch (const std::bad_alloc&) {
+    trim();  // kept memory may be what this allocation lacks
+    return upstream_->allocate(bytes, alignment);
+  }
+}
+
 inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignment) {
   if (detail::after_fork != nullptr) return detail::after_fork->allocate(bytes, alignment);
   if (bytes < big) return upstream_->allocate(bytes, alignment);
-  pieces fresh{{nullptr, {bytes, alignment}}};
+  pieces one{{nullptr, {bytes, alignment}}}, oldest;
   {
     const std::lock_guard hold(lock_);
     const auto found = best_fit(bytes, alignment);
     if (found != kept_.end()) {
       kept_bytes_ -= found->second.bytes;
+      used_bytes_ += found->second.bytes;
       return hand_out(kept_.extract(found));
     }
+    used_bytes_ += bytes;
+    oldest = too_much();
   }
-  auto node = fresh.extract(nullptr);
-  if (!has_room(bytes)) throw std::bad_alloc();
+  give_back(oldest);
+  auto node = one.extract(nullptr);
   try {
-    node.key() = upstream_->allocate(bytes, alignment);
-  } catch (const std::bad_alloc&) {
-    trim();  // kept memory may be what this allocation lacks
-    node.key() = upstream_->allocate(bytes, alignment);
+    node.key() = fresh(bytes, alignment);
+  } catch (...) {
+    const std::lock_guard hold(lock_);
+    used_bytes_ -= bytes;
+    throw;
   }
   const std::lock_guard hold(lock_);
   return hand_out(std::move(node));
@@ -101,7 +127,7 @@ inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignm
 inline void host_memory_pool::do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
   if (detail::after_fork != nullptr) return detail::after_fork->deallocate(memory, bytes, alignment);
   if (bytes < big) return upstream_->deallocate(memory, bytes, alignment);
-  pieces too_much;
+  pieces oldest;
   {
     const std::lock_guard hold(lock_);
     auto node = used_.extract(memory);
@@ -110,14 +136,9 @@ inline void host_memory_pool::do_deallocate(void* memory, std::size_t bytes, std
     kept_bytes_ += p.bytes;
     p.turn = turns_++;
     kept_.insert(std::move(node));
-    while (kept_bytes_ + used_bytes_ > most_bytes_) {
-      const auto older = [](const auto& a, const auto& b) { return a.second.turn < b.second.turn; };
-      const auto oldest = std::min_element(kept_.begin(), kept_.end(), older);
-      kept_bytes_ -= oldest->second.bytes;
-      too_much.insert(kept_.extract(oldest));
-    }
+    oldest = too_much();
   }
-  give_back(too_much);
+  give_back(oldest);
 }
 
 inline void host_memory_pool::trim() {
