@@ -42,9 +42,14 @@ nb::object to_python(const call_place<host>& at, text_keys&& keys) {
 }
 
 /// Keys of the texts of some columns, one column after the other, equal exactly if the texts are; and their
-/// form and seed, for query_keys. `numbers_will_do`: numbers may replace hashes.
+/// form and seed, for query_keys. `numbers_will_do`: numbers may replace them, without a form.
 nb::object keys_of_columns(const std::vector<const texts*>& columns, bool numbers_will_do) {
   const call_place<host> at;
+  if (numbers_will_do) {
+    auto numbers =
+        without_gil(at, [&](const host& cpu) { return numbers_in_dictionaries(cpu, all_of(columns)); });
+    if (numbers) return nb::make_tuple(python::to_python(at, std::move(*numbers)), 0, 0);
+  }
   auto keys = without_gil(at, [&](const host& cpu) { return keys_of_texts(cpu, all_of(columns)); });
   const int form = static_cast<int>(keys.made_of);
   const std::uint64_t seed = keys.seed;

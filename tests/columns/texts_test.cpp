@@ -103,6 +103,21 @@ TEST(texts, are_numbered_by_first_occurrence_in_each_layout) {
   }
 }
 
+void expect_numbered_by_dictionaries(const roost::text_column& column, const std::vector<std::string>& texts,
+                                     std::size_t known) {
+  expect_numbered(column, texts);
+  const auto numbers = roost::numbers_in_dictionaries(roost::host(), column);
+  ASSERT_EQ(numbers.has_value(), known < texts.size());  // and one for codes without a text
+  if (!numbers) return;
+  std::unordered_map<std::string_view, u32> of_texts;
+  std::unordered_map<u32, std::string_view> of_numbers;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    ASSERT_LE((*numbers)[i], known);
+    ASSERT_EQ(of_texts.emplace(texts[i], (*numbers)[i]).first->second, (*numbers)[i]);
+    ASSERT_EQ(of_numbers.emplace((*numbers)[i], texts[i]).first->second, texts[i]);
+  }
+}
+
 TEST(texts, of_a_dictionary_are_compared_as_texts) {
   const stored_texts words({"rook", "crow", "rook", "a text of more than fifteen bytes", ""});
   roost::text_column dictionary, column;
@@ -111,7 +126,39 @@ TEST(texts, of_a_dictionary_are_compared_as_texts) {
   column.add(codes.size(), roost::coded_texts{codes.data(), 1, &dictionary});
   std::vector<std::string> texts;
   for (const auto code : codes) texts.push_back(code < 5 ? words.texts[code] : "");
-  expect_numbered(column, texts);
+  expect_numbered_by_dictionaries(column, texts, 5);
+  roost::text_column more;  // with a chunk that has no codes
+  more.add(column);
+  more.add(2, words.packed());
+  texts.insert(texts.end(), {"rook", "crow"});
+  expect_numbered(more, texts);
+  EXPECT_FALSE(roost::numbers_in_dictionaries(roost::host(), more));
+}
+
+TEST(texts, of_dictionaries_are_numbered_by_codes) {
+  for (const std::size_t n : {1, 10, 1000, sanitized ? 5000 : 150'000}) {
+    for (const std::size_t known : {std::size_t{0}, n / 20, n - 1, n, 3 * n}) {
+      SCOPED_TRACE(testing::Message() << n << " codes of " << known << " texts");
+      const stored_texts words(some_texts(known, known + 1, 40));  // some are equal
+      roost::text_column one, other, column;
+      const std::size_t here = known / 3;
+      one.add(here, words.packed());
+      other.add(known - here, words.packed(here));
+      std::mt19937_64 random(n + known);
+      std::vector<std::string> texts;
+      std::vector<std::uint64_t> codes;
+      const auto add = [&](std::size_t from, std::size_t count) {
+        for (std::size_t i = 0; i < n / 2; ++i) {
+          codes.push_back(random() % 50 == 0 ? ~std::uint64_t{i} : random() % (count + 1));
+          texts.push_back(codes.back() < count ? words.texts[from + codes.back()] : "");
+        }
+      };
+      add(0, here), add(here, known - here), add(0, here);
+      for (std::size_t chunk = 0; chunk < 3; ++chunk)
+        column.add(n / 2, roost::coded_texts{codes.data() + chunk * (n / 2), 8, chunk == 1 ? &other : &one});
+      expect_numbered_by_dictionaries(column, texts, known);
+    }
+  }
 }
 
 /// Views of texts in memory of the place, and the numbers that these have.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -182,6 +183,12 @@ struct numbered_texts {
 /// some text. Throws invalid_argument for more than 2^32 - 2 rows, out_of_memory, and build_error if 16 hash
 /// functions do not distinguish the texts.
 inline numbered_texts number_texts(const host& cpu, const text_column& texts);
+
+/// For a column whose chunks are all coded, by dictionaries that have no more texts than the column has rows:
+/// for each row a number below that of the dictionaries' texts, equal where texts are. Nothing for others.
+/// Throws as number_texts.
+inline std::optional<array<std::uint32_t, host>> numbers_in_dictionaries(const host& cpu,
+                                                                         const text_column& texts);
 
 /// Texts in memory of a place, numbered by first occurrence. A text of at most 15 bytes is its own key; a
 /// longer one is represented by a hash.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <map>
 
 #include "roost/columns/texts.hpp"
 #include "roost/detail/groups/few_groups.hpp"
@@ -241,7 +241,41 @@ void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
 
 }  // namespace detail
 
+inline std::optional<array<std::uint32_t, host>> numbers_in_dictionaries(const host& cpu,
+                                                                         const text_column& texts) {
+  text_column all;  // the texts of the dictionaries, and that of codes that have none
+  all.add(1, fixed_texts{"", 0, false});
+  std::map<const text_column*, std::size_t> begins;
+  bool coded = true;
+  texts.for_each_chunk([&](std::size_t, std::size_t, const auto& layout) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(layout)>, coded_texts>) {
+      if (begins.try_emplace(layout.dictionary, all.size()).second) all.add(*layout.dictionary);
+    } else {
+      coded = false;
+    }
+  });
+  if (!coded || all.size() > texts.size()) return std::nullopt;
+  const auto known = number_texts(cpu, all).numbers;
+  array<std::uint32_t, host> numbers(cpu, texts.size());
+  texts.for_each_chunk([&](std::size_t begin, std::size_t count, const auto& layout) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(layout)>, coded_texts>) {
+      const std::uint32_t* const of_codes = known.data() + begins.at(layout.dictionary);
+      const std::size_t codes = layout.dictionary->size();
+      cpu.for_each(count, [&](std::size_t i) {
+        const std::size_t code = layout.code(i);
+        numbers[begin + i] = code < codes ? of_codes[code] : known[0];
+      });
+    }
+  });
+  return numbers;
+}
+
 inline numbered_texts number_texts(const host& cpu, const text_column& texts) {
+  detail::check_text_rows(texts.size());
+  if (const auto numbers = numbers_in_dictionaries(cpu, texts)) {
+    auto all = unique_all(cpu, *numbers, {index_order::first_occurrence, true, true});
+    return {std::move(all.first), std::move(all.inverse)};
+  }
   numbered_texts result;
   detail::with_keys_for(cpu, texts, [&](const auto& key_of, std::uint64_t) {
     if (auto few = detail::index_few_texts(cpu, texts, key_of)) {
