@@ -11,6 +11,7 @@ import fractions
 import importlib
 import itertools
 import math
+import os
 import pathlib
 import re
 
@@ -28,6 +29,15 @@ def _import(name):
 pa, pl, torch, cupy, jax = map(_import, ("pyarrow", "polars", "torch", "cupy", "jax"))
 if jax:
     jax.config.update("jax_enable_x64", True)
+
+
+
+def of_the_day(cases):
+    """A third of a test's cases, each day another one, as ./scripts/test has it; all if ROOST_TEST_DAY is not
+    set."""
+    day = os.environ.get("ROOST_TEST_DAY")
+    return list(cases) if day is None else list(cases)[int(day) :: 3]
+
 
 MOST = 3_000_000  # rows
 INTEGERS = "i1 i2 i4 i8 u1 u2 u4 u8".split()

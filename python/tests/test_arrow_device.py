@@ -14,6 +14,7 @@ import sys
 import numpy as np
 import pytest
 import roost
+from columns import of_the_day
 from conftest import LIBRARIES
 
 pa = pytest.importorskip("pyarrow")
@@ -527,7 +528,7 @@ def check_distinct(made, rows, place, single):
     assert dict(zip(keys, counts, strict=True)) == expected
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=str)
+@pytest.mark.parametrize("kind", of_the_day(TYPES), ids=str)
 def test_one_column(kind, place):
     rng = np.random.default_rng(SEED)
     for n in (*SIZES, *([LARGE] if kind in (pa.string(), pa.int64()) else [])):

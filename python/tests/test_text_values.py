@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from columns import of_the_day
 
 import roost
 
@@ -134,7 +135,8 @@ def same_kind(found, column):
 
 
 @pytest.mark.parametrize(
-    "form, n", [*itertools.product(FORMS, (0, 1, 40, 3000)), ("arrow", 300_000), ("list", 70_000)]
+    "form, n",
+    of_the_day([*itertools.product(FORMS, (0, 1, 40, 3000)), ("arrow", 300_000), ("list", 70_000)]),
 )
 def test_a_map_of_texts_is_a_dict(form, n):
     rng = np.random.default_rng(n)

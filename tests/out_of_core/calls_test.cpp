@@ -101,6 +101,7 @@ struct stopped {};
 TEST(out_of_core_calls, end_where_progress_throws) {
   watched_device device;
   for (const int streams : {1, 3}) {
+    if (only_threads && streams == 1) continue;
     for (std::size_t good = 0; good < 40; good += sanitized ? 13 : 3) {
       std::size_t left = good;
       const auto place = smallest(device.place, streams, {.progress = [&](std::size_t, std::size_t) {
@@ -126,6 +127,7 @@ TEST(out_of_core_calls, end_where_progress_throws) {
 // can be made again.
 TEST(out_of_core_calls, end_where_memory_is_refused) {
   for (const int streams : {1, 3}) {
+    if (only_threads && streams == 1) continue;
     watched_device device;
     const auto place = smallest(device.place, streams);
     each_call(place, [&](const auto& call) {
@@ -155,6 +157,7 @@ TEST(out_of_core_calls, end_where_memory_is_refused) {
 TEST(out_of_core_calls, end_where_the_host_has_no_memory) {
   const std::size_t least = place_out_of_core::device_bytes_least(test_place());
   for (const int streams : {1, 3}) {
+    if (only_threads && streams == 1) continue;
     watched_memory of_host;
     {
       const place_out_of_core place(roost::host(2, &of_host), test_place(),

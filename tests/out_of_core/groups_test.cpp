@@ -100,9 +100,9 @@ TYPED_TEST(out_of_core_groups, random_columns) { check_random_columns<group_call
 
 // Groups of the first pieces stay on the device until there are too many.
 TYPED_TEST(out_of_core_groups, few_keys_before_many) {
-  auto numbers = random_numbers(60000, 1, 10);
-  for (const u64 number : different_numbers(60000, 2)) numbers.push_back(number);
-  for (const u64 number : random_numbers(60000, 3, 10)) numbers.push_back(number);
+  auto numbers = random_numbers(many(60000), 1, 10);
+  for (const u64 number : different_numbers(many(60000), 2)) numbers.push_back(number);
+  for (const u64 number : random_numbers(many(60000), 3, 10)) numbers.push_back(number);
   check<group_calls>(columns_of(from_numbers<TypeParam>(numbers), std::vector<TypeParam>()));
 }
 

@@ -115,6 +115,7 @@ TEST(out_of_core_spill, finds_every_changed_page) {
   const auto all = many_rows();
   for (const int streams : {1, 3}) {
     for (const u64 seed : {1, 2, 3}) {
+      if (sanitized && seed != 3) continue;
       bool changed = false;
       auto limits = spilling(folder, streams);
       limits.progress = [&](std::size_t done, std::size_t of) {

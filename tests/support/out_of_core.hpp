@@ -89,10 +89,17 @@ void check(const columns<Key>& all) {
 
 // Of the smallest limit, 2 MiB are for rows: ten thousand.
 
+inline std::size_t many(std::size_t rows) { return sanitized ? rows / 3 : rows; }
+
 template <class Calls, class Key>
 void check_any_length() {
-  for (const auto& [n, m] : std::vector<std::pair<std::size_t, std::size_t>>{
-           {0, 0}, {0, 5}, {5, 0}, {1, 1}, {100, 90000}, {90000, 100}, {90000, 120000}}) {
+  for (const auto& [n, m] : std::vector<std::pair<std::size_t, std::size_t>>{{0, 0},
+                                                                             {0, 5},
+                                                                             {5, 0},
+                                                                             {1, 1},
+                                                                             {100, many(90000)},
+                                                                             {many(90000), 100},
+                                                                             {many(90000), many(120000)}}) {
     SCOPED_TRACE(std::to_string(n) + " and " + std::to_string(m) + " rows");
     check<Calls>(columns_of(from_numbers<Key>(random_numbers(n, 1, n + m)),
                             from_numbers<Key>(random_numbers(m, 2, n + m))));
@@ -101,16 +108,16 @@ void check_any_length() {
 
 template <class Calls, class Key>
 void check_different_keys() {
-  check<Calls>(columns_of(from_numbers<Key>(different_numbers(120000, 1)),
-                          from_numbers<Key>(different_numbers(80000, 1))));
+  check<Calls>(columns_of(from_numbers<Key>(different_numbers(many(120000), 1)),
+                          from_numbers<Key>(different_numbers(many(80000), 1))));
 }
 
 template <class Calls, class Key>
 void check_skewed_keys() {
-  check<Calls>(columns_of(from_numbers<Key>(skewed_numbers(90000, 1, 50000)),
-                          from_numbers<Key>(random_numbers(60000, 2, 100000))));
-  check<Calls>(columns_of(from_numbers<Key>(random_numbers(60000, 1, 100000)),
-                          from_numbers<Key>(skewed_numbers(90000, 2, 50000))));
+  check<Calls>(columns_of(from_numbers<Key>(skewed_numbers(many(90000), 1, 50000)),
+                          from_numbers<Key>(random_numbers(many(60000), 2, 100000))));
+  check<Calls>(columns_of(from_numbers<Key>(random_numbers(many(60000), 1, 100000)),
+                          from_numbers<Key>(skewed_numbers(many(90000), 2, 50000))));
 }
 
 template <class Calls, class Key>
@@ -128,7 +135,7 @@ void check_one_key() {
 template <class Calls, class Key>
 void check_crafted_keys() {
   std::vector<Key> crafted;
-  for (u64 i = 0; crafted.size() < 60000; ++i) {
+  for (u64 i = 0; crafted.size() < many(60000); ++i) {
     const auto key = from_number<Key>(i);
     const auto is_first = [&](int level) {
       return roost::detail::leading_bits{roost::detail::part_seed(level), 16}(key) == 0;
@@ -136,7 +143,7 @@ void check_crafted_keys() {
     if (is_first(0) && is_first(1)) crafted.push_back(key);
   }
   auto both = crafted;
-  both.insert(both.end(), crafted.begin(), crafted.begin() + 30000);
+  both.insert(both.end(), crafted.begin(), crafted.begin() + static_cast<std::ptrdiff_t>(crafted.size() / 2));
   check<Calls>(columns_of(shuffled(both, 1), shuffled(crafted, 2)));
 }
 
