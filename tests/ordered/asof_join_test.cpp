@@ -123,6 +123,25 @@ TYPED_TEST(asof_join, of_rows_in_any_order) {
   }
 }
 
+// A host walks over sides that are in the order of time and have few keys, in spans of 2^15 rows and more.
+TYPED_TEST(asof_join, of_sides_in_order) {
+  using time = std::int64_t;
+  using sizes = std::vector<std::tuple<std::size_t, std::size_t, u64>>;
+  for (const auto& [n, m, groups] :
+       sanitized
+           ? sizes{{70'000, 70'000, 2000}}
+           : sizes{
+                 {140'000, 1000, 90}, {1000, 140'000, 90}, {70'000, 80'000, 1000}, {140'000, 9000, 20'000}}) {
+    check<TypeParam, time>(random_table<TypeParam, time>(n, 1, groups, order::ascending),
+                           random_table<TypeParam, time>(m, 5, groups, order::ascending), {~u64{0}, 0, 40});
+  }
+  for (const auto& [n, m] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {1, 1}, {700, 900}, {sanitized ? 9000 : 90'000, 20}, {20, sanitized ? 9000 : 90'000}}) {
+    check<TypeParam, double>(random_table<TypeParam, double>(n, 1, 1, order::ascending),
+                             random_table<TypeParam, double>(m, 5, 1, order::ascending), {1e300, 0, 1});
+  }
+}
+
 TYPED_TEST(asof_join, of_one_key_and_of_all_different_ones) {
   using time = std::int32_t;
   for (const auto right_order : {order::ascending, order::none}) {

@@ -43,7 +43,9 @@ struct asof_options {
 /// have at most 2^32 - 2 rows.
 ///
 /// Costs grouping all rows of both sides by key, and a search for each left row that begins where the last
-/// one ended. Synchronises. Throws invalid_argument, out_of_memory, build_error, device_error.
+/// one ended; on a host, if both sides are in the order of time and their keys few (thousands, not a
+/// million), numbering the keys and one walk over both sides, for `nearest` two. Synchronises. Throws
+/// invalid_argument, out_of_memory, build_error, device_error.
 template <class Row = std::uint32_t, detail::place_comes_first Place, class LeftKeys, class LeftTimes,
           class RightKeys, class RightTimes>
 array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const LeftTimes& left_times,

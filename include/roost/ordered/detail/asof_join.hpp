@@ -3,6 +3,7 @@
 // As-of joins: see roost/ordered/asof_join.hpp.
 
 #include "roost/ordered/asof_join.hpp"
+#include "roost/ordered/detail/asof_walk.hpp"
 #include "roost/ordered/detail/two_sides.hpp"
 
 namespace roost::detail {
@@ -50,6 +51,60 @@ struct find_asof {
   }
 };
 
+/// The join of sides in the order of time that have few keys, or none; nothing for others.
+template <class Row, class Left, class Right, class Time>
+std::optional<array<Row, host>> asof_in_order(const host& cpu, const Left& left, const Right& right,
+                                              const asof_options<Time>& options, const char* where) {
+  using kind = order_word<Time>;
+  using key = element_of<decltype(left.keys)>;
+  const std::size_t lefts = left.size(), rights = right.size(), n = rights + lefts;
+  check_row_count(n, where);
+  if (lefts == 0 || rights == 0) return std::nullopt;
+  const order_word_at<decltype(left.values)> left_word{left.values};
+  const order_word_at<decltype(right.values)> right_word{right.values};
+  if (order_facts_of(cpu, lefts, lefts, left_word).descends != 0 ||
+      order_facts_of(cpu, rights, rights, right_word).descends != 0)
+    return std::nullopt;
+  few_rows numbered;
+  std::size_t keys = 1;
+  if constexpr (!std::is_same_v<key, none>) {
+    const of_both<element<decltype(left.keys)>, element<decltype(right.keys)>> both{
+        {left.keys}, {right.keys}, rights};
+    auto few = index_few<key>(cpu, n, values_at{both});
+    if (!few) return std::nullopt;
+    numbered = std::move(few->rows);
+    keys = numbered.size();
+  }
+  array<Row, host> results(cpu, lefts);
+  constexpr auto absent = asof_walk<int, int>::none;
+  const auto walk = [&](bool back, const auto& found) {
+    asof_walk(cpu, left_word, lefts, right_word, rights, numbered.numbers.data(), keys, options.allow_exact,
+              back)
+        .run(found);
+  };
+  const auto distance = [&](std::uint32_t row, auto t) {
+    const auto other = right_word(row);
+    return kind::between(larger(other, t), smaller(other, t));
+  };
+  const auto put = [&](std::size_t l, std::uint32_t row) {
+    const bool is_near = row != absent && distance(row, left_word(l)) <= options.tolerance;
+    results[l] = is_near ? static_cast<Row>(row) : no_row<Row>;
+  };
+  if (options.direction != asof_direction::nearest) {
+    walk(options.direction == asof_direction::forward, put);
+  } else {
+    array<std::uint32_t, host> before(cpu, lefts);
+    walk(false, [&](std::size_t l, std::uint32_t row) { before[l] = row; });
+    walk(true, [&](std::size_t l, std::uint32_t after) {
+      const std::uint32_t row = before[l];
+      const auto t = left_word(l);
+      const bool later = row == absent || (after != absent && distance(after, t) < distance(row, t));
+      put(l, later ? after : row);
+    });
+  }
+  return results;
+}
+
 }  // namespace roost::detail
 
 namespace roost {
@@ -74,6 +129,12 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
   if constexpr (std::is_floating_point_v<time>) {
     if (!(options.tolerance >= 0))
       detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
+  }
+  if constexpr (std::is_same_v<Place, host>) {
+    detail::refuse_nan(place, left.values, where);
+    detail::refuse_nan(place, right.values, where);
+    if (auto results = detail::asof_in_order<Row>(place, left, right, options, where))
+      return std::move(*results);
   }
   const auto all = detail::group_two_sides(place, left, right, where);
   array<std::uint32_t, Place> left_rows(place, n);  // in the order of the groups
