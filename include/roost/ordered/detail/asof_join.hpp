@@ -66,19 +66,17 @@ std::optional<array<Row, host>> asof_in_order(const host& cpu, const Left& left,
       order_facts_of(cpu, rights, rights, right_word).descends != 0)
     return std::nullopt;
   few_rows numbered;
-  std::size_t keys = 1;
   if constexpr (!std::is_same_v<key, none>) {
     const of_both<element<decltype(left.keys)>, element<decltype(right.keys)>> both{
         {left.keys}, {right.keys}, rights};
     auto few = index_few<key>(cpu, n, values_at{both});
     if (!few) return std::nullopt;
     numbered = std::move(few->rows);
-    keys = numbered.size();
   }
   array<Row, host> results(cpu, lefts);
   constexpr auto absent = asof_walk<int, int>::none;
   const auto walk = [&](bool back, const auto& found) {
-    asof_walk(cpu, left_word, lefts, right_word, rights, numbered.numbers.data(), keys, options.allow_exact,
+    asof_walk(cpu, asof_side{left_word, lefts}, asof_side{right_word, rights}, numbered, options.allow_exact,
               back)
         .run(found);
   };

@@ -9,22 +9,26 @@
 
 namespace roost::detail {
 
+template <class Word>
+struct asof_side {
+  Word time;  // of a row
+  std::size_t rows;
+};
+
 /// A walk from the first time to the last, or back. Rows are counted from where it begins.
 template <class LeftWord, class RightWord>
 class asof_walk {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// `numbers`: of the keys of the right rows, then of the left ones, below `keys`; null: all are 0.
-  asof_walk(const host& cpu, const LeftWord& left, std::size_t lefts, const RightWord& right,
-            std::size_t rights, const std::uint32_t* numbers, std::size_t keys, bool exact, bool back)
+  /// `numbered`: the keys of the right rows, then those of the left ones; empty if all are equal.
+  asof_walk(const host& cpu, const asof_side<LeftWord>& left, const asof_side<RightWord>& right,
+            const few_rows& numbered, bool exact, bool back)
       : cpu_(cpu),
         left_(left),
         right_(right),
-        lefts_(lefts),
-        rights_(rights),
-        keys_(keys),
-        numbers_(numbers),
+        keys_(std::max<std::size_t>(numbered.size(), 1)),
+        numbers_(numbered.numbers.data()),
         exact_(exact),
         back_(back) {}
 
@@ -33,9 +37,9 @@ class asof_walk {
   void run(const Found& found) const {
     constexpr std::size_t spans_of_thread = 4, worth_it = std::size_t{1} << 15;  // rows
     const std::size_t spans =
-        std::clamp<std::size_t>((lefts_ + rights_) / (worth_it + keys_), 1,
+        std::clamp<std::size_t>((left_.rows + right_.rows) / (worth_it + keys_), 1,
                                 spans_of_thread * static_cast<std::size_t>(cpu_.threads()));
-    std::vector<begin> begins(spans + 1, begin{lefts_, rights_});
+    std::vector<begin> begins(spans + 1, begin{left_.rows, right_.rows});
     for (std::size_t s = 0; s < spans; ++s) begins[s] = begin_of(s, spans);
     array<std::uint32_t, host> last(cpu_, spans * keys_);  // right rows: first of each span, then before it
     cpu_.launch(spans, 0, [&](const auto&, std::size_t s, std::byte*) {
@@ -54,9 +58,9 @@ class asof_walk {
       std::uint32_t* const mine = last.data() + s * keys_;
       std::size_t r = begins[s].right;
       for (std::size_t l = begins[s].left; l < begins[s + 1].left; ++l) {
-        for (; r < rights_ && comes_before(r, l); ++r) keep(mine, r);
-        const std::size_t row = row_of(l, lefts_);
-        found(row, mine[number(rights_ + row)]);
+        for (; r < right_.rows && comes_before(r, l); ++r) keep(mine, r);
+        const std::size_t row = row_of(l, left_.rows);
+        found(row, mine[number(right_.rows + row)]);
       }
     });
   }
@@ -69,29 +73,29 @@ class asof_walk {
   std::size_t row_of(std::size_t i, std::size_t n) const { return back_ ? n - 1 - i : i; }
   std::uint32_t number(std::size_t i) const { return numbers_ == nullptr ? 0 : numbers_[i]; }
   void keep(std::uint32_t* last, std::size_t r) const {
-    const std::size_t row = row_of(r, rights_);
+    const std::size_t row = row_of(r, right_.rows);
     last[number(row)] = static_cast<std::uint32_t>(row);
   }
   bool comes_before(std::size_t r, std::size_t l) const {
-    const auto right = right_(row_of(r, rights_)), left = left_(row_of(l, lefts_));
+    const auto right = right_.time(row_of(r, right_.rows)), left = left_.time(row_of(l, left_.rows));
     return (back_ ? left < right : right < left) || (exact_ && left == right);
   }
   /// Equal parts of the side that has more rows.
   begin begin_of(std::size_t s, std::size_t spans) const {
     if (s == 0) return {0, 0};
-    if (lefts_ >= rights_) {
-      const std::size_t l = lefts_ * s / spans;
-      return {l, lower_bound(std::size_t{0}, rights_, [&](std::size_t r) { return comes_before(r, l); })};
+    if (left_.rows >= right_.rows) {
+      const std::size_t l = left_.rows * s / spans;
+      return {l, lower_bound(std::size_t{0}, right_.rows, [&](std::size_t r) { return comes_before(r, l); })};
     }
-    const std::size_t r = rights_ * s / spans;
+    const std::size_t r = right_.rows * s / spans;
     const auto is_earlier = [&](std::size_t l) { return !comes_before(r - 1, l); };
-    return {r == 0 ? 0 : lower_bound(std::size_t{0}, lefts_, is_earlier), r};
+    return {r == 0 ? 0 : lower_bound(std::size_t{0}, left_.rows, is_earlier), r};
   }
 
   const host& cpu_;
-  LeftWord left_;
-  RightWord right_;
-  std::size_t lefts_, rights_, keys_;
+  asof_side<LeftWord> left_;
+  asof_side<RightWord> right_;
+  std::size_t keys_;
   const std::uint32_t* numbers_;
   bool exact_, back_;
 };
