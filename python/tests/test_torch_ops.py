@@ -840,6 +840,24 @@ def test_torchs_samples_under_patch(device, name):
     assert tried > 10
 
 
+def test_torchs_errors_under_patch(device):
+    """Errors of torch's types, or IndexError for ids out of range, which torch's scatter has no type for."""
+    infos = pytest.importorskip("torch.testing._internal.common_methods_invocations")
+    names = {name.partition(".")[0] for name in PATCHED}
+    wrong = [
+        (op, error)
+        for op in infos.op_db
+        if op.name in names and op.error_inputs_func is not None
+        for error in op.error_inputs(device)
+    ]
+    assert len(wrong) >= 4
+    for op, error in wrong:
+        sample = error.sample_input
+        with pytest.raises((error.error_type, IndexError)), rt.patch():
+            op(sample.input, *sample.args, **sample.kwargs)
+            rt.check()
+
+
 def test_patch_is_used(device):
     """Sums whose last bits depend on the order: those of roost's rule."""
     source, index = numbers((3000, 4), torch.float32).to(device), ids(3000, 5, skew=3).to(device)
