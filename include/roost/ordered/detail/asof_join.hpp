@@ -128,9 +128,9 @@ array<Row, Place> asof_join(const Place& place, const LeftKeys& left_keys, const
     if (!(options.tolerance >= 0))
       detail::raise<invalid_argument>({where, ": a tolerance below 0, or NaN; give 0 or more"});
   }
+  detail::refuse_nan(place, left.values, where);
+  detail::refuse_nan(place, right.values, where);
   if constexpr (std::is_same_v<Place, host>) {
-    detail::refuse_nan(place, left.values, where);
-    detail::refuse_nan(place, right.values, where);
     if (auto results = detail::asof_in_order<Row>(place, left, right, options, where))
       return std::move(*results);
   }

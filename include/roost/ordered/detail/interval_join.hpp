@@ -65,6 +65,8 @@ joined_rows<Row, Place> interval_join(const Place& place, const LeftKeys& left_k
                                      " bytes; give a larger type"});
   }
   detail::refuse_nan(place, ends.values, where);
+  detail::refuse_nan(place, left.values, where);
+  detail::refuse_nan(place, right.values, where);
   const auto all = detail::group_two_sides(place, left, right, where);
   array<std::uint64_t, Place> firsts(place, n), offsets = detail::zeros(place, n + 1);
   const bool both = closed == window_closed::both;

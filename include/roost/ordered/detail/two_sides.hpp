@@ -111,7 +111,7 @@ struct two_sides {
   }
 };
 
-/// Keys and times as sequences of pairs, one for each row. Synchronises.
+/// Keys and times as sequences of pairs, one for each row; no time is NaN. Synchronises.
 template <class Place, class Left, class Right>
 auto group_two_sides(const Place& place, const Left& left, const Right& right, const char* where) {
   using left_keys = decltype(left.keys);
@@ -121,8 +121,6 @@ auto group_two_sides(const Place& place, const Left& left, const Right& right, c
   using word = typename order_word_at<right_times>::kind::word;
   static_assert(std::is_same_v<element_of<left_keys>, element_of<right_keys>>,
                 "both sides of a join need keys of the same type");
-  refuse_nan(place, left.values, where);
-  refuse_nan(place, right.values, where);
   const std::size_t rights = right.size(), n = rights + left.size();
   check_row_count(n, where);
   const of_both<element<left_keys>, element<right_keys>> keys{{left.keys}, {right.keys}, rights};
